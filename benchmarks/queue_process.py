@@ -26,6 +26,7 @@ _RUN, _SIZE, _ROUNDS = 500, 256, 400
 _PROPERTIES = b"\x00\x00"
 _FACTS = Facts("/", "", "q", "amqp-0-9")
 _PLENTY = 1 << 40
+_WAITING = 16_000
 
 
 def _nothing() -> None: ...
@@ -86,6 +87,22 @@ def delivered_at_once(*, settled: bool) -> None:
     )
 
 
+def by_the_list_settled() -> None:
+    """A queue that is never empty, since its consumer has credit for what came before; settled by being sent."""
+    queue, link, interned = _queue(), _Link(), Interned()
+    consumer = Consumer(1, link, settled=True, size=_PLENTY)
+    queue.attach(consumer, (), 0, again=False)
+    batches = _batches(_ROUNDS)
+    begin = time.perf_counter()
+    for raw in batches:
+        queue.publish(_arrival(raw, interned), 0)
+        if queue.ready_count > _WAITING:
+            queue.credit(consumer, _WAITING // 2, 0, 0)
+            link.deliveries.reset()
+    queue.credit(consumer, _PLENTY, 0, 0)
+    _report("waiting, then delivered, no-ack", time.perf_counter() - begin, _ROUNDS * _RUN)
+
+
 def by_the_list() -> None:
     """Everything waits first; then a consumer with credit for 100 at a time takes and acknowledges it."""
     queue, link, interned = _queue(), _Link(), Interned()
@@ -118,6 +135,7 @@ def memory() -> None:
 
 if __name__ == "__main__":
     delivered_at_once(settled=True)
+    by_the_list_settled()
     delivered_at_once(settled=False)
     by_the_list()
     memory()

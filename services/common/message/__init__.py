@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from services.common import plugins
 from services.common.message.facts import Attributes
+from services.common.message.identities import Named
 from services.common.telemetry.context import SpanContext
 
 LONGEST_NAME = 255
@@ -54,6 +55,12 @@ class MessageFormat(Protocol):
 
     def identities(self, properties: bytes) -> Sequence[tuple[str, str]]:
         """What a message can be looked up by, as (kind, id): "message_id", "correlation_id", "trace_id"."""
+
+    def identifying_of(self, column: Sequence[bytes]) -> Sequence[bytes]:
+        """`identifying` of each of some properties; nothing where there is nothing of any."""
+
+    def identities_of(self, column: Sequence[bytes]) -> Sequence[Named]:
+        """`identities` of some properties, at least one; what cannot be read has none."""
 
     def trace_context(self, properties: bytes) -> SpanContext | None:
         """The creation context that the application gave the message, wherever its protocol carries one.

@@ -132,15 +132,18 @@ class ClientRecord:
 
     def identify(self, name: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
         """Messages have properties that may name them."""
-        identifying = format_named(name).identifying
+        message_format = format_named(name)
         distinct = objects(properties)
         if len(distinct) == 1:
-            if named := identifying(properties[0]):
+            if named := message_format.identifying(properties[0]):
                 self._recorder.identify(name, uids, [named])
             return
-        names = {identity: identifying(each) for identity, each in distinct.items()}
-        if any(names.values()):
-            found = [(uid, named) for uid, each in zip(uids, properties, strict=True) if (named := names[id(each)])]
+        names = message_format.identifying_of(properties)
+        if all(names):
+            if names:
+                self._recorder.identify(name, uids, names)
+        elif any(names):
+            found = [(uid, named) for uid, named in zip(uids, names, strict=True) if named]
             self._recorder.identify(name, [uid for uid, _ in found], [named for _, named in found])
 
 

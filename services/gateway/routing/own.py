@@ -14,6 +14,8 @@ from services.common.clients.outbound import Targets
 from services.common.errors import BrokerError
 from services.common.memo import Memo
 from services.common.message.alike import are_alike
+from services.common.topology.exchanges.destinations import Destinations
+from services.common.topology.exchanges.exchange_type import Destination
 from services.common.topology.message import Published
 from services.common.topology.route import Route, route
 from services.common.topology.slots import SlotId
@@ -34,6 +36,7 @@ _SHARED_BYTES = 4 << 20  # … and their bytes: a fanout exchange may have very 
 
 _WORD = 8  # keys whose end is known that take as long as a word of others …
 _LONG = 32  # … if they have no more characters
+_FEW = 8  # queues
 
 _BY_HEADERS: Final[Targets] = (SlotId(-1),)
 """In place of the targets of a key: they depend on the properties."""
@@ -63,6 +66,7 @@ class OwnRoutes:
         self._known: Memo[_Key, Targets] = Memo(_REMEMBERED, _BYTES)
         self._ends: Memo[int, tuple[object, Targets]] = Memo(_REMEMBERED, _BYTES)
         self._end_of: dict[tuple[str, str], _EndOf | None] = {}
+        self._straight: dict[tuple[Destination, ...], Targets] = {}  # by what an end holds
         self._shared: Memo[Targets, Targets] = Memo(_SHARED, _SHARED_BYTES)
 
     @property
@@ -105,6 +109,9 @@ class OwnRoutes:
             self._known.clear()
             self._ends.clear()
             self._end_of.clear()
+            self._straight.clear()
+        elif len(self._straight) > _REMEMBERED:
+            self._straight.clear()
         return self._known
 
     def end_of(self, virtual_host: str, exchange: str) -> _EndOf | None:
@@ -112,8 +119,20 @@ class OwnRoutes:
         key = virtual_host, exchange
         if key not in self._end_of:
             source = (self._bindings.sources(virtual_host) or {}).get(exchange)
-            self._end_of[key] = source.end_of() if source else None
+            self._end_of[key] = source.end_of() if source and not source.definition.internal else None
         return self._end_of[key]
+
+    def straight(self, end: object) -> Targets | None:
+        """Where an end leads that is nothing but a few queues, as most keys' of a direct exchange; None of any other.
+
+        To find that again takes less than to remember it for each key.
+        """
+        if not isinstance(end, Destinations) or not 0 < len(end) <= _FEW:  # what leads nowhere may have an alternate
+            return None
+        found = tuple(end)
+        if (targets := self._straight.get(found)) is None and all(isinstance(each, int) for each in found):
+            targets = self._straight[found] = self.shared(Route(set(end)))  # type: ignore[arg-type]  # they are queues
+        return targets
 
     def ends(self) -> Memo[int, tuple[object, Targets]]:
         """Where ends of keys lead, by their identity; good for as long as `known` is."""
@@ -171,8 +190,11 @@ class _Search:
                 end_of = own.end_of(self._host, exchange)
             if end_of and not kind.more_keys:
                 end = end_of(facts.routing_key)
-                if end is not None and (at_end := ends.get(id(end)) or ends.recall(id(end))):
-                    found[id(kind)] = at_end[1]
+                targets = own.straight(end)
+                if targets is None and end is not None and (at_end := ends.get(id(end)) or ends.recall(id(end))):
+                    targets = at_end[1]
+                if targets is not None:
+                    found[id(kind)] = targets
                     done += 1 + len(facts.routing_key) // _LONG
                     if done > _WORD * WORDS:
                         yield

@@ -9,18 +9,15 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from services.common.errors import SyntaxFault
 from services.common.ledger import stages
 from services.common.ledger.stages import GOING_ON
-from services.common.ledger.uid_ranges import compress
-from services.common.message import format_named
-from services.common.question import LONGEST_ID
 from services.common.uid import SEQUENCE_BITS
 from services.mgmt.ledger.arrow_errors import as_known_errors
+from services.mgmt.ledger.ids import ids_of
 from services.mgmt.ledger.one_by_one import Parts, parts_of
 from services.mgmt.ledger.pace import Rest, no_rest
-from services.mgmt.ledger.schema import CONNECTIONS, IDS, PAYLOADS, REPEATED, STAGES, TIME, UIDS
-from services.rpc.ledger_pb2 import Identified, LedgerBatch
+from services.mgmt.ledger.schema import CONNECTIONS, PAYLOADS, STAGES, TIME, UIDS
+from services.rpc.ledger_pb2 import LedgerBatch
 
 _TEXTS = ("virtual_host", "exchange", "routing_key", "queue", "protocol", "connection", "client", "consumer", "target")
 _OF_CONNECTIONS = ("virtual_host", "protocol", "connection", "client", "user", "peer")
@@ -42,7 +39,7 @@ def decode(batch: LedgerBatch, rest: Rest = no_rest) -> Rows:
     """Raises ValueError or LookupError for a batch that contradicts itself."""
     uids = _Uids(batch)
     rest()
-    return Rows(uids.table(rest), _ids(batch, rest), _connections(batch), _payloads(batch))
+    return Rows(uids.table(rest), ids_of(batch, rest), _connections(batch), _payloads(batch))
 
 
 class _Uids:
@@ -209,24 +206,6 @@ def _constant(value: str, count: int) -> pa.Array:
     return _repeated(pa.repeat(pa.scalar(0, pa.int32()), count), pa.array([value]))
 
 
-def _ids(batch: LedgerBatch, rest: Rest) -> pa.Table:
-    rows: list[tuple[str, str, int, int]] = []
-    for identified in batch.identified:
-        rows += _names(identified)
-        rest()
-    if not rows:
-        return IDS.empty_table()
-    names, kinds, firsts, lasts = zip(*rows, strict=True)
-    columns = [
-        pa.array(names, pa.string()),
-        pc.dictionary_encode(pa.array(kinds, pa.string())).cast(REPEATED),
-        pa.array(firsts, pa.int64()),
-        pa.array(lasts, pa.int64()),
-        pa.array([max(batch.times_us)] * len(rows), TIME),
-    ]
-    return pa.table(columns, schema=IDS)
-
-
 def _connections(batch: LedgerBatch) -> pa.Table:
     by = {"service": batch.service, "instance": batch.instance}
     rows = [
@@ -249,24 +228,3 @@ def _payloads(batch: LedgerBatch) -> pa.Table:
         for each in batch.captured
     ]
     return pa.Table.from_pylist(rows, PAYLOADS)
-
-
-def _names(identified: Identified) -> Iterator[tuple[str, str, int, int]]:
-    """(id, kind, first uid, last uid); what cannot be read has no names, and none is longer than can be asked for."""
-    message_format = format_named(identified.format)
-    if len(identified.properties) == 1:
-        ranges = list(zip(*compress(identified.uids), strict=True))
-    else:
-        ranges = []
-        if len(identified.properties) != len(identified.uids):
-            raise ValueError("uids and properties do not match")
-    for number, properties in enumerate(identified.properties):
-        try:
-            named = message_format.identities(properties)
-        except SyntaxFault:
-            continue
-        uid = identified.uids[number]
-        # Nobody can ask for longer ones; and a file with one says nothing of where its ids begin and end.
-        for kind, name in ((kind, name) for kind, name in named if len(name) <= LONGEST_ID):
-            for first, count in ranges or [(uid, 1)]:
-                yield name, kind, first, first + count - 1

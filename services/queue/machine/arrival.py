@@ -95,6 +95,16 @@ class Arrival:
         return self._columns.published
 
     @property
+    def some_are_shared(self) -> bool:
+        """Whether some messages of the batch are for more queues than one."""
+        return self._columns.some_are_shared
+
+    @property
+    def some_are_persistent(self) -> bool:
+        """Whether any of them is."""
+        return any(map(_PERSISTENT, self._objects))
+
+    @property
     def letters(self) -> Sequence[bytes | None] | None:
         """What says of which entry each is the dead letter, None for one that is none; None where none is."""
         return self._columns.letters and pick(self._columns.letters, self.indexes)

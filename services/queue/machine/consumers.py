@@ -129,6 +129,12 @@ class Consumers:
         return iter(list(self._all))
 
     @property
+    def first_settles_nothing(self) -> bool:
+        """Whether what waits may leave without being anybody's: sent to the one that came first, it is settled."""
+        first = next(iter(self._all), None)
+        return first is not None and first.settled
+
+    @property
     def exclusive(self) -> Consumer | None:
         """The one that has the queue to itself."""
         return next((consumer for consumer in self._all if consumer.exclusive), None)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from services.common.ledger.stages import NO_CONSUMERS
 from services.common.message.facts import Facts
+from services.queue.machine import parcels
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.backlog import Backlog
 from services.queue.machine.claims import Claims
@@ -117,7 +118,8 @@ class Entrance:
             last = self._at_once(first, end)
             admitted = last - first if reserved else self._admitted(arrival, first, last, now)
             if admitted:
-                its.append(arrival, first, first + admitted, now)
+                if not (self._consumers.first_settles_nothing and parcels.keep(its, arrival, first, first + admitted)):
+                    its.append(arrival, first, first + admitted, now)
                 self._backlog.dispatch(now)
                 self._room.trim(now)
                 if its.ring is not None and its.on_settled:  # what was somebody's kept others from something

@@ -96,6 +96,16 @@ class MemoryAccount:
         self.used += size + len(fresh) * _MESSAGE + count * _ENTRY
         holding.size += kept + count * (_MESSAGE + _ENTRY)
 
+    def hold_parcel(self, count: int, kept: int, holding: Holding) -> None:
+        """So many messages of one queue came, each with its entry; neither need be an object yet."""
+        size = kept + count * (_MESSAGE + _ENTRY)
+        self.used += size
+        holding.size += size
+
+    def let_go_parcel(self, count: int, kept: int, holding: Holding) -> None:
+        """They are no more."""
+        self.hold_parcel(-count, -kept, holding)
+
     def let_go(self, entries: Sequence[Entry], holding: Holding) -> None:
         """These entries of the queue of `holding` are no more."""
         count, gone, size, whole = len(entries), 0, 0, 0

@@ -6,10 +6,12 @@ Nothing is decoded here: a field is skipped by its type, and headers are only se
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from functools import lru_cache
 
 from services.common.errors import SyntaxFault
 from services.common.message import delayed, sender_selected
+from services.common.message.same_places import same_places
 
 SHORT_STRING, TABLE, _OCTET, _TIMESTAMP = -1, -4, 1, 8
 
@@ -33,6 +35,9 @@ PROPERTIES = (
 BITS = {name: 0x8000 >> index for index, (name, _) in enumerate(PROPERTIES)}
 WIRE_TYPES = dict(PROPERTIES)
 ORDER = tuple(BITS.values())
+SAID_BY = {  # by a field's bit: how many of its first octets say how long it is
+    BITS[name]: {SHORT_STRING: 1, TABLE: 4}.get(wire, 0) for name, wire in WIRE_TYPES.items()
+}
 
 HEADERS = BITS["headers"]
 DELIVERY_MODE = BITS["delivery-mode"]
@@ -53,6 +58,7 @@ _LENGTH = struct.Struct(">I")
 TRACEPARENT = b"\x0btraceparent"
 _C, _CC = ord("C"), b"CC"  # how those end that name further routing keys
 _SAMPLED_DIGITS = frozenset(b"%c" % digit for digit in b"13579bdf")
+_SAMPLED_BY_DIGIT = bytes(SAMPLED if b"%c" % octet in _SAMPLED_DIGITS else 0 for octet in range(256))
 _TRACE_FLAGS = len(TRACEPARENT) + 1 + 4 + 53  # offset of the two hex digits
 
 
@@ -110,6 +116,24 @@ def seeming(properties: bytes, may: int) -> int:
     sampled = SAMPLED if may & SAMPLED and _is_sampled(properties) else 0
     copied = COPIED if may & COPIED and sender_selected.seems(properties) else 0
     return sampled | copied | (DELAYED if may & DELAYED and delayed.seems(properties) else 0)
+
+
+def seeming_of(column: Sequence[bytes], joined: bytes) -> Sequence[int] | None:
+    """`seeming` of each of some properties, which are also given joined; None where none of them seems to say anything.
+
+    Traces are mostly all there is to it, at one place in properties of one length: then a slice of all is looked at.
+    """
+    may = may_say(joined)
+    if not may:
+        return None
+    if may == SAMPLED and (together := same_places(column, joined)):
+        at = column[0].find(TRACEPARENT)
+        digit = at + _TRACE_FLAGS + 1
+        names = range(at, at + len(TRACEPARENT))
+        alone = joined.count(TRACEPARENT) == together.count
+        if at > 0 and digit < together.length and alone and together.alike(names):
+            return together.octets(digit).translate(_SAMPLED_BY_DIGIT)
+    return [seeming(properties, may) for properties in column]
 
 
 def _is_sampled(properties: bytes) -> bool:

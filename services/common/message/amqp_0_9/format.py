@@ -34,22 +34,22 @@ from services.common.message.amqp_0_9.fields import (
     acted_on,
     spans_of,
 )
+from services.common.message.amqp_0_9.identities import LONGEST_HEADERS, NAMING, TRACE_NAMES, named_together
 from services.common.message.amqp_0_9.layouts import Layouts, Looked
 from services.common.message.amqp_1_0 import added
 from services.common.message.bounds import LITTLE, MOST_KEPT, MOST_READ, MOST_SENT
 from services.common.message.facts import Attributes
+from services.common.message.identities import Named, each
 from services.common.message.remembered import ENTRIES, LONGEST
 from services.common.telemetry.context import SpanContext, parse
 from services.common.topology.direct_reply import PSEUDO_QUEUE
 
 NAME = "amqp-0-9"
 
+_HEADERS = HEADERS >> 8  # in the first octet of the flags
 _DIRECT = PSEUDO_QUEUE.encode()
 
-_NAMING = {BITS["message-id"]: "message_id", BITS["correlation-id"]: "correlation_id"}
 _NUMBER = re.compile(rb"[+-]?[0-9]{1,19}")
-_TRACE_NAMES = frozenset((b"traceparent", b"tracestate"))
-_LONGEST_HEADERS = 64 << 10  # bytes that are searched for a context
 _LONGEST_TEXT = 255
 _LATEST = (1 << 63) - 1  # Unix ms: for what is later, other protocols have no room
 
@@ -85,6 +85,11 @@ def _expiration(raw: bytes) -> int:
     if not 0 <= milliseconds < 1 << 63:
         raise PreconditionFailed(f"invalid expiration '{raw.decode(errors='replace')}'")
     return milliseconds
+
+
+def _names(properties: bytes) -> int:
+    """Whether the flags say that there is an id: in each byte of them one bit."""
+    return properties[0] & 0x04 or properties[1] & 0x80
 
 
 def _raw(text: str | bytes) -> bytes:
@@ -252,15 +257,31 @@ class Amqp09Format:
 
     def identifying(self, properties: bytes) -> bytes:
         """As MessageFormat says."""
-        # The upper bits of each byte of the flags: for hundreds of thousands of messages a second, this is all.
-        named = properties[0] & 0x04 or properties[1] & 0x80
-        if not named and not (properties[0] & 0x20 and TRACEPARENT in properties):
+        if not _names(properties) and not (properties[0] & _HEADERS and TRACEPARENT in properties):
             return b""
         return properties if len(properties) <= LONGEST else self._shortened(properties)
 
+    def identifying_of(self, column: Sequence[bytes]) -> Sequence[bytes]:
+        """As MessageFormat says."""
+        flags = {properties[:2] for properties in column}
+        named, short = [bool(_names(each)) for each in flags], max(map(len, column)) <= LONGEST
+        if all(named) and short:
+            return column
+        if not any(named):
+            if TRACEPARENT not in b"".join(column):
+                return ()
+            if short and all(each[0] & _HEADERS for each in flags):
+                return [properties if TRACEPARENT in properties else b"" for properties in column]
+        return list(map(self.identifying, column))
+
+    def identities_of(self, column: Sequence[bytes]) -> Sequence[Named]:
+        """As MessageFormat says."""
+        together = named_together(column)
+        return each(self.identities, column) if together is None else together
+
     def _shortened(self, properties: bytes) -> bytes:
         spans = spans_of(properties)
-        kept = {bit: spans[bit] for bit in _NAMING if bit in spans}
+        kept = {bit: spans[bit] for bit in NAMING if bit in spans}
         context = self.trace_context(properties)
         headers = field_table.encode({"traceparent": context.traceparent()}) if context else None
         return _assemble(properties, kept, {HEADERS: headers})
@@ -268,7 +289,7 @@ class Amqp09Format:
     def identities(self, properties: bytes) -> list[tuple[str, str]]:
         """As MessageFormat says; raises SyntaxFault."""
         spans = spans_of(properties)
-        found = [(kind, _text(properties, spans[bit])) for bit, kind in _NAMING.items() if bit in spans]
+        found = [(kind, _text(properties, spans[bit])) for bit, kind in NAMING.items() if bit in spans]
         if HEADERS in spans and (context := self.trace_context(properties)):
             found.append(("trace_id", f"{context.trace_id:032x}"))
         return [(kind, name) for kind, name in found if name]
@@ -277,9 +298,9 @@ class Amqp09Format:
         """As MessageFormat says: of the headers `traceparent` and `tracestate`, unless one of them is repeated."""
         try:
             span = spans_of(properties).get(HEADERS)
-            if span is None or span[1] - span[0] > _LONGEST_HEADERS:
+            if span is None or span[1] - span[0] > LONGEST_HEADERS:
                 return None
-            found = field_table.find(properties[slice(*span)], _TRACE_NAMES)
+            found = field_table.find(properties[slice(*span)], TRACE_NAMES)
         except SyntaxFault:
             return None
         values = dict(found)

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import repeat
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from services.common.errors import BrokerError
 from services.common.message.amqp_0_9.fields import (
     ACTED_ON,
-    BITS,
     DELAYED,
     HEADERS,
-    SHORT_STRING,
-    TABLE,
-    WIRE_TYPES,
+    SAID_BY,
     Spans,
     may_say,
     seeming,
+    seeming_of,
 )
 from services.common.message.facts import Attributes
 from services.common.message.remembered import ENTRIES
@@ -35,10 +34,7 @@ _MOST_OCTETS: Final = 64  # that are looked at: a longer look is no better than 
 _MOST_LAYOUTS: Final = 8  # of one length: an id may be longer by as much as a header is shorter
 _FLAGS: Final = (0, 1)
 _HEADERS: Final = HEADERS >> 8  # in the first octet of the flags
-_SIZE: Final = 4  # of what says how long headers are
-_SAID_BY: Final[dict[int, int]] = {  # by a field's bit: how many of its first octets say how long it is
-    BITS[name]: {SHORT_STRING: 1, TABLE: _SIZE}.get(wire, 0) for name, wire in WIRE_TYPES.items()
-}
+_SIZE: Final = SAID_BY[HEADERS]  # of what says how long they are
 _Key = tuple[tuple[int, ...], tuple[int, int] | None]
 """Which octets are looked at, and where headers are."""
 
@@ -93,12 +89,12 @@ class Layouts:
         if column[-1] == first and column.count(first) == count:
             found += [self._one(first)] * count
             return
-        may, layouts = may_say(b"".join(column)), self._layouts
-        for properties in column:
+        layouts, seeming_each = self._layouts, seeming_of(column, b"".join(column)) or repeat(0)
+        for properties, seems in zip(column, seeming_each, strict=False):
             for layout in layouts.get(len(properties), ()):
                 said = layout.octets(properties)
                 # Of these very properties, not of the layout: others may have the same places without any headers.
-                if may and properties[0] & _HEADERS and (seems := seeming(properties, may)):
+                if seems and properties[0] & _HEADERS:
                     said = said, seems
                 if (attributes := layout.known.get(said)) is not None:
                     if headers := layout.headers:
@@ -147,5 +143,5 @@ def _places(spans: Spans) -> tuple[int, ...]:
     """Of the octets that say what has this layout, and all that a broker acts on but headers."""
     places = [*_FLAGS]
     for bit, (start, end) in spans.items():
-        places += range(start, end if bit & ACTED_ON else start + _SAID_BY[bit])
+        places += range(start, end if bit & ACTED_ON else start + SAID_BY[bit])
     return tuple(places)

@@ -32,6 +32,7 @@ from services.common.message.amqp_1_0.sections import (
 )
 from services.common.message.bounds import MOST_KEPT, MOST_READ
 from services.common.message.facts import Attributes
+from services.common.message.identities import Named, each
 from services.common.message.remembered import ENTRIES, LONGEST, remembered
 from services.common.telemetry.context import SpanContext, parse
 
@@ -250,6 +251,14 @@ class Amqp10Format:
     def identities(self, properties: bytes) -> Sequence[tuple[str, str]]:
         """As MessageFormat says; raises SyntaxFault."""
         return _names(properties)
+
+    def identifying_of(self, column: Sequence[bytes]) -> Sequence[bytes]:
+        """As MessageFormat says."""
+        return list(map(self.identifying, column))
+
+    def identities_of(self, column: Sequence[bytes]) -> Sequence[Named]:
+        """As MessageFormat says."""
+        return each(self.identities, column)
 
     def trace_context(self, properties: bytes) -> SpanContext | None:
         """As MessageFormat says: of annotations, or of application properties, by the names `traceparent` and

@@ -14,6 +14,7 @@ from services.common.clients.partition_table import PartitionTable
 from services.common.clock import epoch_ns
 from services.common.errors import BrokerError, SyntaxFault
 from services.common.message import format_named
+from services.common.message.alike import are_alike
 from services.common.message.indexes import pick
 from services.common.telemetry import conventions as c
 from services.common.telemetry.context import SpanContext, new_root
@@ -186,8 +187,10 @@ class Publishing:
         return reception
 
 
-def _alike(request: Publish, targets: Sequence[Targets]) -> dict[tuple[Kind, Targets], list[int]]:
+def _alike(request: Publish, targets: Sequence[Targets]) -> Mapping[tuple[Kind, Targets], Sequence[int]]:
     """The indexes of messages of each kind that go to the same queues."""
+    if are_alike(request.kinds) and are_alike(targets):
+        return {(request.kinds[0], targets[0]): range(len(targets))}
     found: dict[tuple[Kind, Targets], list[int]] = defaultdict(list)
     for index, key in enumerate(zip(request.kinds, targets, strict=True)):
         found[key].append(index)

@@ -5,15 +5,17 @@ Turns are by message but everything is done by slices: of n messages for k consu
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import islice
 
 from services.common.message.weight import weight
-from services.queue.machine import turn
+from services.queue.machine import parcels, turn
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.consumers import Consumer, Consumers
 from services.queue.machine.delivery.sending import Sending
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import ACQUIRED, Entry
+from services.queue.machine.order.parcel import Parcel
 
 
 class ColumnDelivery:
@@ -59,15 +61,20 @@ class ColumnDelivery:
         return done
 
     def _record_direct(self, ring: list[Consumer], arrival: Arrival, first: int, end: int, *, settled: bool) -> None:
+        self._entries.record.enqueued(arrival.span(first, end))
+        self._record_delivered(ring, arrival, first, end, settled=settled)
+
+    def _record_delivered(
+        self, ring: list[Consumer], arrival: Arrival | Parcel, first: int, end: int, *, settled: bool
+    ) -> None:
         record, step = self._entries.record, len(ring)
-        record.enqueued(arrival.span(first, end))
         for index, consumer in enumerate(ring[: end - first], first):
             uids = arrival.span(index, end - (end - 1 - index) % step, step)
             record.delivered(consumer.places[0], uids, consumer)
         if settled:
             record.settled(arrival.span(first, end))
 
-    def _direct_columns(self, ring: list[Consumer], arrival: Arrival, first: int, end: int) -> None:
+    def _direct_columns(self, ring: list[Consumer], arrival: Arrival | Parcel, first: int, end: int) -> None:
         """Settled by being sent: nothing is kept, nothing need be on disk."""
         step = len(ring)
         for index, consumer in enumerate(ring[: end - first], first):
@@ -90,7 +97,7 @@ class ColumnDelivery:
             self._hand_over(consumer, arrival, slice(index, end, step))
 
     @staticmethod
-    def _hand_over(consumer: Consumer, arrival: Arrival, its: slice) -> None:
+    def _hand_over(consumer: Consumer, arrival: Arrival | Parcel, its: slice) -> None:
         """Takes them from its credit."""
         properties, bodies = arrival.properties[its], arrival.bodies[its]
         consumer.messages -= len(bodies)
@@ -111,7 +118,11 @@ class ColumnDelivery:
             serving = list(islice(ring, ready.count))
             step = len(serving)
             limit = step * min([consumer.messages for consumer in serving])
-            taken = ready.take(limit, min([consumer.size for consumer in serving]), now, expired)
+            size = min([consumer.size for consumer in serving])
+            if (parcel := ready.parcel()) and all(consumer.settled for consumer in serving):
+                self._from_parcel(parcel, serving, ring, parcel.end_of(limit, size))
+                continue
+            taken = ready.take(limit, size, now, expired)
             if not taken:
                 continue
             for index, consumer in enumerate(serving):
@@ -119,3 +130,13 @@ class ColumnDelivery:
                     self._sending.hand_out(consumer, mine)
             consumers.turn(ring, len(taken))
             self._entries.context.traffic += len(taken)
+
+    def _from_parcel(self, parcel: Parcel, serving: list[Consumer], ring: deque[Consumer], end: int) -> None:
+        """Those that wait before an index, to consumers that settle nothing."""
+        first, count = parcel.first, end - parcel.first
+        if self._entries.record.on:
+            self._record_delivered(serving, parcel, first, end, settled=True)
+        self._direct_columns(serving, parcel, first, end)
+        parcels.gone(self._entries, parcel, end)
+        self._consumers.turn(ring, count)
+        self._entries.context.traffic += count

@@ -37,7 +37,9 @@ class ChainSteps:
         back, entry = self._came_back(), self._place()
         seen, before, found = -1 if self.seen is None else self.seen, self.before, list[Entry]()
         index = bisect_left(back, -seen, key=_descending) - 1
+        self.over = False
         for _ in range(most):
+            entry = entry or self._list.unpacked()
             # A place in the chain may be empty: what left it has come back.
             if index >= 0 and (entry is None or back[index].position <= entry.position):
                 candidate = back[index]
@@ -48,7 +50,7 @@ class ChainSteps:
             else:
                 break
             if candidate.position >= before:
-                entry, index = None, -1
+                self.over = True
                 break
             if candidate.position > seen:
                 # Empty places are passed too: many of them would hold it up for ever. Of those of one message, which
@@ -56,7 +58,7 @@ class ChainSteps:
                 seen = candidate.position
                 if candidate.state == AVAILABLE:
                     found.append(candidate)
-        self.over = entry is None and index < 0
+        self.over |= entry is None and index < 0 and not self._list.packed
         self.seen = None if seen < 0 else seen
         return found
 

@@ -4,18 +4,21 @@ Consumers that may take any entry share the list's front: what is taken is unlin
 behind it. An entry that comes back has its old position and is kept, sorted, beside the chain: usually before it all.
 It is sorted in when one is to leave: a great deal may come back one by one, and to find its place each time takes long.
 A browser has a view of its own that remembers the position it has seen and follows the chain from there.
+Behind the chain messages may wait in parcels, which are unpacked one at a time as somebody comes to look at them.
 What is taken out of the middle leaves an empty place, which is closed some time soon: who links to it is not known.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import deque
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
 from services.queue.machine import turn
 from services.queue.machine.entry import ACQUIRED, AVAILABLE, GONE, Entry
 from services.queue.machine.order.chain_steps import ChainSteps
+from services.queue.machine.order.parcel import Bundle, Parcel
 from services.queue.machine.order.ready import Arriving
 from services.queue.machine.order.sorted_front import SortedFront
 
@@ -33,12 +36,15 @@ def _descending(entry: Entry) -> int:
 class EntryList(Arriving):
     """Available entries in order of position. `count` and `size` (bytes of bodies) are of those that are available."""
 
-    __slots__ = ("_back", "_closing", "_empty", "_head", "_returned", "_row", "_tail", "count", "size")
+    __slots__ = ("_back", "_closing", "_empty", "_head", "_parcels", "_returned", "_row", "_tail", "count", "size")
+
+    takes_parcels = True
 
     def __init__(self) -> None:
         self._head: Entry | None = None
         self._tail: Entry | None = None
         self._returned: list[Entry] = []  # lowest position last, where taking it is cheap
+        self._parcels = deque[Parcel | Bundle]()  # behind the chain
         self._back: list[Entry] = []  # what has come back since; lowest position last, the others in any order
         self._closing: Entry | None = None  # in the chain; behind it empty places are looked for
         self._empty = self._row = 0  # places that became empty among what came back, and where to look for them
@@ -47,6 +53,15 @@ class EntryList(Arriving):
 
     def extend(self, entries: Iterable[Entry], size: int) -> None:
         """Appends new entries, whose positions are higher than all before; `size` is that of their bodies."""
+        if self._parcels:
+            bundle = Bundle(entries)
+            self._parcels.append(bundle)
+            self.count += len(bundle)
+        else:
+            self.count += self._append(entries)
+        self.size += size
+
+    def _append(self, entries: Iterable[Entry]) -> int:
         tail, count = self._tail, 0
         for entry in entries:
             if tail is None:
@@ -56,8 +71,41 @@ class EntryList(Arriving):
             tail = entry
             count += 1
         self._tail = tail
-        self.count += count
+        return count
+
+    def wait(self, parcel: Parcel, size: int) -> None:
+        """As Ready says."""
+        self._parcels.append(parcel)
+        self.count += len(parcel)
         self.size += size
+
+    def parcel(self) -> Parcel | None:
+        """As Ready says."""
+        if not self._parcels or self._head or self._returned or self._back:
+            return None
+        first = self._parcels[0]
+        return first if isinstance(first, Parcel) else None
+
+    def taken_from(self, parcel: Parcel, end: int, size: int) -> None:
+        """As Ready says."""
+        self.count -= end - parcel.first
+        self.size -= size
+        parcel.taken(end)
+        if not len(parcel):
+            self._parcels.popleft()
+
+    @property
+    def packed(self) -> bool:
+        """Whether something waits behind the chain."""
+        return bool(self._parcels)
+
+    def unpacked(self) -> Entry | None:
+        """The first entry of the next parcel, whose messages are in the chain from now on; None where there is none."""
+        if not self._parcels:
+            return None
+        entries = self._parcels.popleft().entries()
+        self._append(entries)
+        return entries[0]
 
     def put_back(self, entries: list[Entry]) -> None:
         """Makes acquired entries available again, at their places."""
@@ -86,9 +134,9 @@ class EntryList(Arriving):
 
     def peek(self) -> Entry | None:
         """The first available entry; stays where it is."""
-        first = self._head
+        first = self._head or self.unpacked()
         while first is not None and first.state != AVAILABLE:
-            first = self._unlink(first)
+            first = self._unlink(first) or self.unpacked()
         while self._returned and self._returned[-1].state != AVAILABLE:
             self._returned.pop()
         for some in (self._returned, self._back):
@@ -125,7 +173,12 @@ class EntryList(Arriving):
                 taken.append(entry)
                 size -= entry.message.weight
         if not self._returned:
-            self._take_chain(limit - len(taken), size, now, taken, expired)
+            while (left := limit - len(taken)) > 0 and (self._head or self.unpacked()):
+                had = len(taken)
+                self._take_chain(left, size, now, taken, expired)
+                size -= sum(entry.message.weight for entry in taken[had:]) if self._parcels else 0
+                if not self._parcels or size <= 0 or len(expired) >= turn.AT_ONCE:
+                    break
         return taken
 
     def _take_chain(self, limit: int, size: int, now: int, taken: list[Entry], expired: list[Entry]) -> None:
@@ -158,6 +211,8 @@ class EntryList(Arriving):
     def acquire(self, uids: set[int]) -> list[Entry]:
         """Acquires the available entries of these messages wherever they stand, and takes them out."""
         self._sort_in()
+        while any(not uids.isdisjoint(parcel.uids) for parcel in self._parcels):
+            self.unpacked()
         found = [entry for entry in self._returned if entry.state == AVAILABLE and entry.message.uid in uids]
         for entry in found:
             self._acquired(entry)
@@ -241,14 +296,14 @@ class EntryList(Arriving):
         self._sort_in()
         returned = self._returned
         index = bisect_left(returned, -seen, key=_descending) - 1
-        entry = self._head
+        entry = self._head or self.unpacked()
         while entry is not None or index >= 0:
             if index >= 0 and (entry is None or returned[index].position < entry.position):
                 candidate = returned[index]
                 index -= 1
             else:
                 assert entry is not None
-                candidate, entry = entry, entry.next
+                candidate, entry = entry, entry.next or self.unpacked()
             if candidate.state == AVAILABLE and candidate.position > seen:
                 yield candidate
 

@@ -9,17 +9,20 @@ from services.queue.machine import turn
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.entry import Entry
 from services.queue.machine.options import QueueOptions
+from services.queue.machine.order.parcel import Parcel
 from services.queue.machine.order.steps import Steps
 
 
 class Ready(Protocol):
     """See EntryList, the plain one. `displaces`: newcomers may drive out others, which `take_displaced` gives.
 
-    `by_arrival`: entries leave in the order in which they came.
+    `by_arrival`: entries leave in the order in which they came. `takes_parcels`: it is the plain one itself, in which
+    messages may wait in columns.
     """
 
     displaces: bool
     by_arrival: bool
+    takes_parcels: bool
 
     @property
     def count(self) -> int: ...
@@ -67,6 +70,15 @@ class Ready(Protocol):
     def take_displaced(self) -> list[Entry]:
         """Since the last time."""
 
+    def wait(self, parcel: Parcel, size: int) -> None:
+        """Appends new messages in columns, where it takes them; `size` is that of their bodies."""
+
+    def parcel(self) -> Parcel | None:
+        """The parcel that is next, if one is."""
+
+    def taken_from(self, parcel: Parcel, end: int, size: int) -> None:
+        """Those before an index were taken out of the one that is next; `size` is that of their bodies."""
+
 
 class Fresh(NamedTuple):
     """An entry that has come in; `back`: it was there before, and somebody had it."""
@@ -105,7 +117,25 @@ class Selectable(Ready, Protocol):
         """What it was made of, once nothing is in front any more; till then itself."""
 
 
-class Arriving:
+class EntriesOnly:
+    """An order that takes no parcels."""
+
+    __slots__ = ()
+
+    takes_parcels = False
+
+    def wait(self, parcel: Parcel, size: int) -> None:
+        """Never: there are entries only."""
+
+    def parcel(self) -> Parcel | None:
+        """There is none."""
+        return None
+
+    def taken_from(self, parcel: Parcel, end: int, size: int) -> None:
+        """Never."""
+
+
+class Arriving(EntriesOnly):
     """An order in which newcomers leave the others alone."""
 
     __slots__ = ()

@@ -14,7 +14,7 @@ from sortedcontainers import SortedKeyList
 
 from services.queue.machine import turn
 from services.queue.machine.entry import ACQUIRED, AVAILABLE, GONE, Entry
-from services.queue.machine.order.ready import Fresh
+from services.queue.machine.order.ready import EntriesOnly, Fresh
 from services.queue.machine.order.sorted_entries import pop_before
 from services.queue.machine.order.steps import KeySteps, Steps
 
@@ -26,7 +26,7 @@ _position = attrgetter("position")
 _ALL = 1 << 62  # bytes
 
 
-class SortedFront:
+class SortedFront(EntriesOnly):
     """See Selectable. `rest` is the list behind; `_edge` is the highest rank that was ever in front."""
 
     __slots__ = ("_edge", "_fresh", "_front", "_size", "by_arrival", "displaces", "rank", "rest", "worth")

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.common.errors import NotAllowed, ResourceError, SyntaxFault
-from services.common.message import amqp_0_9, delayed, field_table, format_named
+from services.common.message import delayed, field_table, format_named
+from services.common.message.amqp_0_9.identities import TRACE_NAMES
 from services.common.message.amqp_1_0 import added, composite
 from services.common.message.amqp_1_0.decode import decode, decode_at
 from services.common.message.amqp_1_0.encode import encode
@@ -218,7 +219,7 @@ BROKERS_OWN = {
     delayed._NOT_BEFORE,
     delayed._DELIVERY_TIME,
     added.HEADER,
-    *(name.decode() for name in amqp_0_9.format._TRACE_NAMES),
+    *(name.decode() for name in TRACE_NAMES),
 }
 
 

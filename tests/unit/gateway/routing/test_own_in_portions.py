@@ -36,6 +36,25 @@ async def test_a_long_request_gives_others_their_turns(through: Any, count: Any)
     assert len(set(map(id, answer.targets))) == 1  # a column of equals is seen to be one
 
 
+def test_new_keys_of_a_direct_exchange_are_found_at_once() -> None:
+    """All of a read, though none came before: they are looked up, and nothing of them is remembered."""
+    bench = Bench()
+    keys = [f"{each}" for each in range(2 * WORDS)]
+    for name in ("q", "r"):
+        bench.queue(name)
+        bench.bind("amq.direct", name, keys[0])
+    for key in keys[1:]:
+        bench.bind("amq.direct", "q", key)
+    gateway = in_step(bench)
+    request = Publish(1, [kind("amq.direct", key) for key in keys], [b""] * len(keys), [b""] * len(keys))
+    found = gateway.own.find("/", request)
+    assert found
+    assert [len(targets) for targets in found[:2]] == [2, 1]
+    assert len(set(map(id, found[1:]))) == 1
+    assert not gateway.own._known
+    assert not gateway.own._ends
+
+
 def test_what_is_bound_between_two_portions_leads_no_other_key_there() -> None:
     """A key that was unbound at first, and is bound when it is looked for, says nothing of unbound keys."""
     bench = Bench()

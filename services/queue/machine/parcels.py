@@ -1,0 +1,47 @@
+"""Which messages wait in parcels, and how they leave them: of a queue whose consumers settle nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from services.queue.machine.order.parcel import Parcel
+
+if TYPE_CHECKING:
+    from services.queue.machine.arrival import Arrival
+    from services.queue.machine.entries import Entries
+
+
+def keep(its: Entries, arrival: Arrival, first: int, end: int) -> bool:
+    """Has messages `first` to `end - 1` wait so, if they can."""
+    if not its.ready.takes_parcels or not _are_plain(arrival, durable=its.options.durable) or not _is_plain(its):
+        return False
+    if its.record.on:
+        its.record.enqueued(arrival.span(first, end))
+    parcel = Parcel(arrival, first, end, its.position)
+    its.position += len(parcel)
+    bodies, kept = parcel.sizes(len(parcel))
+    its.context.account.hold_parcel(len(parcel), kept, its.holding)
+    its.ready.wait(parcel, bodies)
+    if its.on_more:
+        its.on_more(its.options.queue_id)
+    return True
+
+
+def gone(its: Entries, parcel: Parcel, end: int) -> None:
+    """Those before an index were delivered, and are done with."""
+    count = end - parcel.first
+    bodies, kept = parcel.sizes(end)
+    its.ready.taken_from(parcel, end, bodies)
+    its.context.account.let_go_parcel(count, kept, its.holding)
+    if its.on_gone is not None:  # features know of none: nobody has had any of them
+        its.on_gone()
+
+
+def _are_plain(arrival: Arrival, *, durable: bool) -> bool:
+    if arrival.place is not None or arrival.expires is not None or arrival.some_are_shared:
+        return False
+    return not durable or not arrival.some_are_persistent
+
+
+def _is_plain(its: Entries) -> bool:
+    return its.aside is None and its.ring is None and not its.options.limited and not its.expiring.some
