@@ -10,7 +10,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 # What Python has compiled is kept: hundreds of processes that tests start would each compile the broker again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-stacks test-compute test-others lint check bench doors suites fuzz explore chaos stores fates upgrade simulate simulate-mutants format images compose-up clean
+.PHONY: run test test-stacks test-containers test-compute test-others lint check bench doors suites fuzz explore chaos stores fates upgrade simulate simulate-mutants format images compose-up clean
 
 # What the broker itself needs.
 $(BROKER): $(SOURCES)
@@ -28,16 +28,21 @@ $(TOOLS): $(BROKER)
 run: $(BROKER)
 	$(BIN)/hopline up
 
-# Those that mostly wait share the machine: six folders at once, the longest first, by a process each, without those in them
-# that are named here too. Workers that share all of them would each import all of them. Others run a whole stack, one after the other, and wait half of the time: what
-# only computes has the rest of it, in one process: a second Java would learn all of Spark again. Steady traffic is by itself, since it looks for what is slow; its kills come after it,
-# with the same Spark. So are those in containers, since `nice` does not reach another control group.
+# Three steps, each of which has enough to do at once that two cores are busy.
+# First what needs no stack: six folders at once, the longest first, by a process each, without those in them that are
+# named here too. Workers that share all of them would each import all of them.
+# Then three lines: whole stacks, one after the other, which wait half of the time; containers, then clients of other
+# projects, then stacks that are killed while Spark and look-ups account for every message; and what only computes, with
+# what time is left, in one process: a second Java would learn all of Spark again. `nice` does not reach containers, which
+# are another control group: they have their share beside what computes.
+# Steady traffic is last and by itself, since it looks for what is slow.
 CONTRACT := tests/contract/gateway tests/contract
 UNITS := $(addprefix tests/unit/,mgmt mgmt/tree mgmt/rabbitmq queue common store gateway)
 FAST := tests/unit tests/contract tests/conformance
 CLIENTS := tests/interop tests/tracing
 COMPUTE := tests/spark tests/simulation
-FATES := $(addprefix tests/fates/test_,steady.py fates.py)
+STEADY := tests/fates/test_steady.py
+KILLED := tests/fates/test_fates.py
 CONTAINERS := tests/compose tests/chaos
 BY_HAND := tests/upgrade
 TOGETHER := --jobs 6 --keep-going --output-sync=target
@@ -45,10 +50,8 @@ PAIRWISE := --numprocesses 2 --dist loadfile
 
 test: $(TOOLS)
 	$(MAKE) $(TOGETHER) $(CONTRACT) $(UNITS) test-others
-	$(BIN)/pytest -q $(PAIRWISE) $(CLIENTS)
-	$(MAKE) --jobs 2 test-stacks test-compute
-	$(BIN)/pytest -q --durations 3 $(FATES)
-	$(BIN)/pytest -q --durations 5 $(CONTAINERS)
+	$(MAKE) --jobs 3 test-stacks test-containers test-compute
+	$(BIN)/pytest -q --durations 3 $(STEADY)
 
 .PHONY: $(CONTRACT) $(UNITS)
 $(CONTRACT) $(UNITS): $(TOOLS)
@@ -60,9 +63,16 @@ test-others: $(TOOLS)
 test-stacks: $(TOOLS)
 	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(COMPUTE) tests/fates $(CONTAINERS) $(BY_HAND))
 
+# What the other two lines say is shown at the end of each part: the first tells how far it is meanwhile.
+AT_ITS_END = @said=$$(mktemp); $(1) >$$said 2>&1; status=$$?; cat $$said; rm $$said; exit $$status
+
+test-containers: $(TOOLS)
+	$(call AT_ITS_END,$(BIN)/pytest -q --durations 5 $(CONTAINERS))
+	$(call AT_ITS_END,$(BIN)/pytest -q $(PAIRWISE) $(CLIENTS))
+	$(call AT_ITS_END,$(BIN)/pytest -q --durations 3 $(KILLED))
+
 test-compute: $(TOOLS)
-	@said=$$(mktemp); nice -n 19 $(BIN)/pytest -q --timeout 900 --durations 5 $(COMPUTE) >$$said 2>&1; \
-	  status=$$?; cat $$said; rm $$said; exit $$status  # at once: the others tell how far they are meanwhile
+	$(call AT_ITS_END,nice -n 19 $(BIN)/pytest -q --timeout 900 --durations 5 $(COMPUTE))
 
 lint: $(TOOLS)
 	$(BIN)/ruff format --check .
@@ -110,7 +120,7 @@ stores: $(TOOLS)
 # What the record says beside what clients saw, without faults (HOPLINE_TEST_STEADY_SECONDS=3600 for an hour) and with
 # them. What else the machine does meanwhile is odd as well, and may be found.
 fates: $(TOOLS)
-	$(BIN)/pytest -q $(FATES)
+	$(BIN)/pytest -q $(STEADY) $(KILLED)
 
 # From the last release to this one, process by process under load; HOPLINE_PREVIOUS names another revision to come from.
 # Not part of `make test`: it wants this repository's history, which a copy of its files has not.
@@ -125,9 +135,9 @@ simulate: $(TOOLS)
 simulate-mutants: $(TOOLS)
 	$(BIN)/python -m tests.simulation.try_mutants $(SIMULATE)
 
-# The stack in containers; docker-compose.yml says what can be set.
+# The stack in containers; docker-compose.yml says what can be set. IMAGES=postgres or analytics builds one more.
 images:
-	deploy/images.sh
+	deploy/images.sh $(IMAGES)
 
 compose-up: images
 	if command -v docker-compose >/dev/null; then docker-compose up; else docker compose up; fi

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from tests.support.stream_ends import UNLIMITED
 
 KINDS = ["unary_unary", "unary_stream", "stream_unary", "stream_stream"]
 PIECE, PIECES = bytes(64 << 10), 1000
+SAME_WINDOW = [("grpc.http2.bdp_probe", 0)]  # however slowly it is answered
 
 
 class Ends(NamedTuple):
@@ -108,9 +109,11 @@ _MORE = {
 
 
 @asynccontextmanager
-async def answering(ends: Ends, address: str, servicer: Servicer, grace: float = 0) -> AsyncIterator[str]:
-    """A server of `servicer`, stopped with `grace` seconds; gives its address."""
-    server: Any = CallServer(address) if ends.server else grpc.aio.server(options=UNLIMITED)
+async def answering(
+    ends: Ends, address: str, servicer: Servicer, grace: float = 0, options: Sequence[tuple[str, int]] = ()
+) -> AsyncIterator[str]:
+    """A server of `servicer`, stopped with `grace` seconds; gives its address. gRPC's own has more `options`."""
+    server: Any = CallServer(address) if ends.server else grpc.aio.server(options=[*UNLIMITED, *options])
     handlers = {
         name: getattr(grpc, f"{_MORE.get(name, name)}_rpc_method_handler")(getattr(servicer, name))
         for name in [*KINDS, *_MORE]

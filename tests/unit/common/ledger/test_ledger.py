@@ -52,7 +52,8 @@ async def _all(client: nats.NATS) -> list[LedgerBatch]:
     context = client.jetstream()
     try:
         state = (await context.stream_info(stream.NAME)).state
-        messages = [await context.get_msg(stream.NAME, seq) for seq in range(state.first_seq, state.last_seq + 1)]
+        first = state.first_seq or 1  # 0 and 0 of a stream that has had none
+        messages = [await context.get_msg(stream.NAME, seq) for seq in range(first, state.last_seq + 1)]
     except NotFoundError:
         return []
     return [LedgerBatch.FromString(message.data or b"") for message in messages]

@@ -10,7 +10,7 @@ import grpc.aio
 import pytest
 
 from services.common.http2.connection import Http2Connection
-from tests.support.call_ends import KINDS, PIECE, PIECES, Ends, Servicer, answering, method
+from tests.support.call_ends import KINDS, PIECE, PIECES, SAME_WINDOW, Ends, Servicer, answering, method
 from tests.support.ports import free_port
 from tests.support.stream_ends import until, within
 
@@ -153,7 +153,7 @@ async def test_answers_that_nobody_reads(ends: Ends, where: str) -> None:
 async def test_requests_that_nobody_reads(ends: Ends, where: str) -> None:
     """The client waits, other calls of the channel go on, and all arrives once it is read."""
     servicer = Servicer()
-    async with answering(ends, where, servicer) as address, ends.channel(address) as channel:
+    async with answering(ends, where, servicer, options=SAME_WINDOW) as address, ends.channel(address) as channel:
         wrote, requests = 0, method(channel, "hears_late")()
 
         async def write() -> None:
