@@ -57,14 +57,16 @@ class Channel:
 
     # -------------------------------------------------------------- what the client does
 
-    async def call(self, request: Any) -> Any:
-        """Sends a method and gives its answer; raises GoneError."""
+    async def call(self, request: Any, behind: bytes = b"") -> Any:
+        """Sends a method, and perhaps something behind it, and gives its answer; raises GoneError."""
         if self.dead:
             raise GoneError(self.opened.code, self.opened.text)
         assert self.answer is None, "one request at a time"
         self.answer = asyncio.get_running_loop().create_future()
         self._before = len(self._unbound), len(self._unknown)
         self.wire.send(self.number, request)
+        if behind:
+            self.wire.write(behind)
         try:
             return await self.answer
         finally:

@@ -25,7 +25,7 @@ _GROUPED = 0.2  # share of their queues with message groups, …
 _SELECTED = 0.3  # … and of their bindings with a selector
 _COPIED = 0.2  # share of histories with messages that go by more keys than one, and of their publishes
 # Shares of histories that are of kinds that came later: each is drawn apart, so that the other seeds are as they were.
-_LATER = {"purges": 0.03, "late": 0.04}
+_LATER = {"purges": 0.03, "late": 0.04, "mistakes": 0.03}
 _SHORT = 0.08  # share of histories whose queues do little in one turn
 _SILENT = 0.12  # share of histories in which machines die with their processes, half of the times
 _APART = 0.1  # of the histories: configuration is kept in another place than messages
@@ -52,6 +52,7 @@ KINDS: dict[str, tuple[int, dict[str, int]]] = {
     # As often as _LATER says.
     "purges": (0, {"publish": 50, "purge": 15, "count": 5}),
     "late": (0, {"publish": 60, "consume": 5, "settle": 4, "get": 4, "purge": 3, "count": 2}),
+    "mistakes": (0, {"publish": 40, "mistake": 12, "consume": 3, "settle": 3, "count": 2, "confirms": 2}),
 }
 
 
@@ -294,6 +295,10 @@ class _Load:
         if self.options["no_ack"] and rng.random() < 0.3:
             step["no_ack"] = True
         return step
+
+    def _mistake(self, _client: str) -> Step:
+        ends = self.rng.choice(["channel", "channel", "connection", "frame"])
+        return {"channel": "mistake", "queue": self.drawn.queue(self.rng), "ends": ends}
 
     # -------------------------------------------------------------- the rest
 

@@ -8,34 +8,18 @@ from zlib import crc32
 
 from pamqp import commands
 
+from tests.simulation.asking import FINAL, ask
 from tests.simulation.channel import Channel, Taker, begin
 from tests.simulation.choices import SESSIONS
 from tests.simulation.client import Client, Doing
 from tests.simulation.delays import said
 from tests.simulation.history import Asked, Consuming, Delivered, Sent, Transaction
 from tests.simulation.line import GoneError
+from tests.simulation.mistakes import mistake
 from tests.simulation.plan import Step
 
 _ATTEMPTS = 40
 _REFUSED = 406
-_FINAL = {403, 404, 405, 406, 530}
-
-
-async def ask(channel: Channel, what: str, arguments: dict[str, Any], request: Any) -> Asked:
-    """A synchronous request, written down with what came of it; raises GoneError."""
-    history = channel.wire.history
-    asked = Asked(what, channel.wire.connected.host, arguments, channel.opened, history.tick(), history.clock())
-    history.asked.append(asked)
-    try:
-        answer = await channel.call(request)
-    except GoneError as gone:
-        asked.answered, asked.code = history.tick(), gone.code
-        # A client that is told that the broker goes away does not know what became of its request.
-        asked.outcome = "closed" if gone.code in _FINAL else "lost"
-        raise
-    asked.answered, asked.outcome = history.tick(), "ok"
-    asked.result = answer
-    return asked
 
 
 # -------------------------------------------------------------- messages
@@ -292,7 +276,7 @@ async def change(client: Client, step: Step) -> None:
             asked.result = await channel.call(_request(step))
         except GoneError as gone:
             asked.attempts += 1
-            if gone.code in _FINAL:
+            if gone.code in FINAL:
                 asked.answered, asked.outcome, asked.code = history.tick(), "closed", gone.code
                 raise
             continue
@@ -368,6 +352,7 @@ STEPS: dict[str, Doing] = {
     "settle": settle,
     "recover": recover,
     "get": get,
+    "mistake": mistake,
     "queue": change,
     "exchange": change,
     "delete_queue": change,
