@@ -40,7 +40,7 @@ class Book(Playbook):
 
 @pytest.mark.parametrize(
     ("kind", "error"),
-    [(to_broker.Bind, AccessRefused("may not read")), (to_broker.Consume, NotFound("the queue was deleted"))],
+    [(to_broker.ReplaceQueue, AccessRefused("may not read")), (to_broker.Consume, NotFound("the queue was deleted"))],
 )
 def test_an_attach_that_is_refused(kind: type[to_broker.Request], error: Exception) -> None:
     """Leaves no queue behind, which nobody would end, and which would be found again with nothing bound to it."""
@@ -90,15 +90,15 @@ def test_an_attach_that_ends_meanwhile() -> None:
 def test_attached_once_more_before_it_is_there() -> None:
     """The queue is the next one's."""
     book = Book()
-    book.waits.add(to_broker.Bind)
+    book.waits.add(to_broker.ReplaceQueue)
     book.says(0, receiving("x", 0, NEVER))
     book.says(0, replace(receiving("x", 1, NEVER), name="of x"))
-    for each in [each for each in book.asked if isinstance(each, to_broker.Bind)]:
+    for each in [each for each in book.asked if isinstance(each, to_broker.ReplaceQueue)]:
         book.serve(each)
     assert book.deletes() == []
 
 
-@pytest.mark.parametrize("waits", [to_broker.FindNode, to_broker.DeclareQueue, to_broker.Bind])
+@pytest.mark.parametrize("waits", [to_broker.FindNode, to_broker.DeclareQueue, to_broker.ReplaceQueue])
 def test_closed_before_it_is_there(waits: type[to_broker.Request]) -> None:
     """Its queue is deleted behind what is under way, and nothing more asked for; the peer is told what it asked for."""
     book = Book()

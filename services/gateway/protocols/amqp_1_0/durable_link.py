@@ -111,7 +111,7 @@ class DurableLink(OutgoingLink):
 
         def made(found: QueueDeclared) -> None:
             self._created = found.created
-            self._declared(found, record, exchange)
+            self._declared(record, exchange)
 
         def in_vain(found: QueueDeclared) -> None:
             self._created = found.created
@@ -132,26 +132,17 @@ class DurableLink(OutgoingLink):
             delete = DeleteQueue(self.session.number, self._queue, if_unused=True, link=self.number)
             self.session.ask_for(delete, lambda _: None, lambda _: None)
 
-    def _declared(self, found: QueueDeclared, record: Record, exchange: str) -> None:
-        """What was there may be of another source, or of another selector: then what waits in it is not wanted. Who is
-        refused the other keeps it.
+    def _declared(self, record: Record, exchange: str) -> None:
+        """What is there may be of another source, or of another selector, or be by now: then what waits in it is not
+        wanted. Who is refused the other keeps it.
         """
-        if found.created or record_in(found.arguments) == record:
-            self._bind(exchange, self._queue, record.key)
-            return
         binding = self._binding(exchange, self._queue, record.key)
         instead = ReplaceQueue(self.session.number, self._declaration(record), binding, link=self.number)
-        self._ask_for(instead, lambda _: self._take_up())
+        self._ask_for(instead, lambda _: self._take_up(), lambda _: self._unmake())
 
     def _take_up(self) -> None:
         self._stays = True
         self._consume(self._queue, alone=True, steals=True)
-
-    def _bound(self, queue: str) -> None:
-        if queue == self._queue:
-            self._take_up()
-        else:
-            super()._bound(queue)
 
     def _begun(self) -> None:
         self._created = False
