@@ -20,7 +20,6 @@ class QueueDeclared:
     message_count: int
     consumer_count: int
     arguments: Mapping[str, Any] = field(default_factory=dict)  # of one that was there
-    created: bool = False  # it was not, and was made
 
 
 @dataclass(slots=True)

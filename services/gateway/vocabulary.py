@@ -164,9 +164,10 @@ class DeleteQueue(Request):
 
 @dataclass(slots=True)
 class ReplaceQueue(Request):
-    """A queue in the place of another of its name, without what waited in that, and bound. → succeed.
+    """A queue in the place of another of its name, without what waited in that, and bound. → succeed with whether there
+    was none.
 
-    Where it is refused, the other one stays as it is.
+    Where it is refused, the other one stays as it is; where that is declared just so it stays, too, and is bound.
     """
 
     queue: DeclareQueue

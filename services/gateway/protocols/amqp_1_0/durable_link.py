@@ -46,7 +46,7 @@ class DurableLink(OutgoingLink):
         self._queue = queue_of(session.peer.container, self.name)
         self._stays = False  # its end here does
         self._early: Request | None = None  # by which it ends, asked before it was there
-        self._created = False  # its queue, by this attach, and nothing is bound to that or consumes from it yet
+        self._created = False  # its queue, by this attach, and nothing consumes from it yet
         self.behind: Link | None = None  # that had its name, and was ending when it came
 
     # -------------------------------------------------------------- beginning
@@ -109,19 +109,19 @@ class DurableLink(OutgoingLink):
         its = self.session.peer.container, self.name, str(source.address), key, self._selector
         record = Record(*its, bool(self._filters.no_local))
 
-        def made(found: QueueDeclared) -> None:
-            self._created = found.created
-            self._declared(record, exchange)
+        def made(created: bool) -> None:
+            self._created = created
+            self._take_up()
 
-        def in_vain(found: QueueDeclared) -> None:
-            self._created = found.created
+        def in_vain(created: bool) -> None:
+            self._created = created
             self._unmake()
 
-        self._ask_for(self._declaration(record), made, in_vain)
-
-    def _declaration(self, record: Record) -> DeclareQueue:
-        its = record.arguments
-        return DeclareQueue(self.session.number, self._queue, durable=True, arguments=its, link=self.number)
+        # What is there may be of another source, or of another selector: then what waits in it is not wanted. Who is
+        # refused the other keeps it.
+        declare = DeclareQueue(self.session.number, self._queue, durable=True, arguments=record.arguments)
+        binding = self._binding(exchange, self._queue, record.key)
+        self._ask_for(ReplaceQueue(self.session.number, declare, binding, link=self.number), made, in_vain)
 
     def _unmake(self) -> None:
         """As OutgoingLink says. Nobody would end one that stays, unless the link has it by now that took this one's."""
@@ -131,14 +131,6 @@ class DurableLink(OutgoingLink):
         if created and not self._early and is_last and self.session.is_heard:
             delete = DeleteQueue(self.session.number, self._queue, if_unused=True, link=self.number)
             self.session.ask_for(delete, lambda _: None, lambda _: None)
-
-    def _declared(self, record: Record, exchange: str) -> None:
-        """What is there may be of another source, or of another selector, or be by now: then what waits in it is not
-        wanted. Who is refused the other keeps it.
-        """
-        binding = self._binding(exchange, self._queue, record.key)
-        instead = ReplaceQueue(self.session.number, self._declaration(record), binding, link=self.number)
-        self._ask_for(instead, lambda _: self._take_up(), lambda _: self._unmake())
 
     def _take_up(self) -> None:
         self._stays = True
