@@ -163,6 +163,19 @@ def test_closed_before_it_is_refused(waits: type[to_broker.Request], error: Exce
     assert id(early) not in book.engine._connection._peer.asked
 
 
+@pytest.mark.parametrize(("error", "deleted"), [(Unavailable("no owner"), [QUEUE]), (LinkStolen("stolen"), [])])
+def test_closed_before_its_queue_is_served(error: BrokerError, deleted: list[str]) -> None:
+    """What it has made for that is not kept for its client, which wants it no more, but for another that has it."""
+    book = Book()
+    book.waits.update((to_broker.Consume, to_broker.Cancel))
+    book.refused[to_broker.Consume] = error
+    book.says(0, receiving("x", 0, NEVER))
+    book.says(0, Detach(0, True))
+    consume, _ = book.asked[-2:]
+    book.serve(consume)
+    assert [each.name for each in book.deletes()] == deleted  # type: ignore[attr-defined]
+
+
 def closed(book: Book, handle: int) -> None:
     """Attached by the name of all others here, and closed."""
     book.says(0, replace(receiving("x", handle, NEVER), name="of x"))

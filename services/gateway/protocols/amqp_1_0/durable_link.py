@@ -90,7 +90,7 @@ class DurableLink(OutgoingLink):
 
     def refuse(self, error: BrokerError) -> None:
         """As Link says. Another user may call its container so, and its link: that one's is not this one's."""
-        if self._stays and isinstance(error, _NOT_ITS_OWN):
+        if self._stays and isinstance(error, LinkStolen if self._closed else _NOT_ITS_OWN):
             self._created = False
         its_own = self._attach.source is None or self._kind is Node.EXCHANGE
         if its_own and isinstance(error, ResourceLocked):
