@@ -164,8 +164,8 @@ class DeleteQueue(Request):
 
 @dataclass(slots=True)
 class ReplaceQueue(Request):
-    """A queue in the place of another of its name, without what waited in that, and bound. → succeed with whether there
-    was none.
+    """A queue in the place of another of its name, without what waited in that, and bound. → succeed with
+    QueueReplaced.
 
     Where it is refused, the other one stays as it is; where that is declared just so it stays, too, and is bound.
     """
@@ -275,6 +275,7 @@ class Consume(Request):
     browse: bool = False  # it sees what waits, and takes nothing
     alone: bool = False  # the queue is there for it alone
     steals: bool = False  # it is what consumers of the queue were before, wherever they are: they are cancelled
+    queue_id: int = 0  # of the queue that is meant; LinkStolen where another is in its place. 0: whichever is there
 
 
 @dataclass(slots=True)

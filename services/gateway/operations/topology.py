@@ -63,13 +63,13 @@ def _declaration(session: Session, request: v.DeclareQueue) -> router_pb2.Declar
     )
 
 
-async def replace_queue(session: Session, request: v.ReplaceQueue) -> bool:
+async def replace_queue(session: Session, request: v.ReplaceQueue) -> answers.QueueReplaced:
     await choosing.check_binding(request.binding, session.broker.compiling)
     replace = router_pb2.ReplaceQueue(
         queue=_declaration(session, request.queue), bind=_binding(session, request.binding)
     )
     reply = await change(session, request.link, replace_queue=replace)
-    return reply.created
+    return answers.QueueReplaced(reply.queue.id, reply.created)
 
 
 def _is_there(session: Session, name: str) -> bool:

@@ -28,7 +28,7 @@ class Book(Playbook):
 
     def serve(self, request: to_broker.Request) -> None:
         if isinstance(request, to_broker.ReplaceQueue) and type(request) not in self.refused:
-            self.engine.succeed(request, not self._there)
+            self.engine.succeed(request, answers.QueueReplaced(7, created=not self._there))
             self._serve(self.engine.pending_requests())
         else:
             super().serve(request)

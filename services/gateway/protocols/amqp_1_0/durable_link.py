@@ -28,7 +28,7 @@ from services.gateway.vocabulary import Cancel, DeclareQueue, DeleteQueue, Node,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from services.gateway.answers import QueueDeclared
+    from services.gateway.answers import QueueDeclared, QueueReplaced
     from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach
     from services.gateway.protocols.amqp_1_0.session import Session
 
@@ -109,12 +109,12 @@ class DurableLink(OutgoingLink):
         its = self.session.peer.container, self.name, str(source.address), key, self._selector
         record = Record(*its, bool(self._filters.no_local))
 
-        def made(created: bool) -> None:
-            self._created = created
-            self._take_up()
+        def made(found: QueueReplaced) -> None:
+            self._created = found.created
+            self._take_up(found.queue_id)
 
-        def in_vain(created: bool) -> None:
-            self._created = created
+        def in_vain(found: QueueReplaced) -> None:
+            self._created = found.created
             self._unmake()
 
         # What is there may be of another source, or of another selector: then what waits in it is not wanted. Who is
@@ -132,9 +132,9 @@ class DurableLink(OutgoingLink):
             delete = DeleteQueue(self.session.number, self._queue, if_unused=True, link=self.number)
             self.session.ask_for(delete, lambda _: None, lambda _: None)
 
-    def _take_up(self) -> None:
+    def _take_up(self, queue_id: int = 0) -> None:
         self._stays = True
-        self._consume(self._queue, alone=True, steals=True)
+        self._consume(self._queue, alone=True, steals=True, queue_id=queue_id)
 
     def _begun(self) -> None:
         self._created = False
