@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from services.common.message.facts import Facts
 from services.gateway.outcomes import PublishDisposition
@@ -20,7 +20,13 @@ class QueueDeclared:
     message_count: int
     consumer_count: int
     arguments: Mapping[str, Any] = field(default_factory=dict)  # of one that was there
-    created: bool = False  # it was not, and was made
+
+
+class QueueReplaced(NamedTuple):
+    """`created`: there was none of its name."""
+
+    queue_id: int
+    created: bool
 
 
 @dataclass(slots=True)

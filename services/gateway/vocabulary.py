@@ -171,9 +171,10 @@ class DeleteQueue(Request):
 
 @dataclass(slots=True)
 class ReplaceQueue(Request):
-    """A queue in the place of another of its name, without what waited in that, and bound. → succeed.
+    """A queue in the place of another of its name, without what waited in that, and bound. → succeed with
+    QueueReplaced.
 
-    Where it is refused, the other one stays as it is.
+    Where it is refused, the other one stays as it is; where that is declared just so it stays, too, and is bound.
     """
 
     queue: DeclareQueue
@@ -281,6 +282,7 @@ class Consume(Request):
     browse: bool = False  # it sees what waits, and takes nothing
     alone: bool = False  # the queue is there for it alone
     steals: bool = False  # it is what consumers of the queue were before, wherever they are: they are cancelled
+    queue_id: int = 0  # of the queue that is meant; LinkStolen where another is in its place. 0: whichever is there
 
 
 @dataclass(slots=True)

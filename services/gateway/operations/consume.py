@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from services.common.arguments.costly import selectors_in
-from services.common.errors import AccessRefused, NotAllowed, NotFound, PreconditionFailed
+from services.common.errors import AccessRefused, LinkStolen, NotAllowed, NotFound, PreconditionFailed
 from services.common.message import columns
 from services.common.message.facts import Facts
 from services.common.topology.life import ANY_LINK
@@ -33,6 +33,8 @@ async def consume(session: Session, request: v.Consume) -> str:
     if request.queue == v.MANAGEMENT and session.broker.management:
         return await _consume_answers(session, request, session.broker.management)
     definition = await find_queue(session, request.queue)
+    if request.queue_id not in (0, definition.id):
+        raise LinkStolen("the link is attached again, from another source")
     selector = await choosing.selector_of(request, session.broker.compiling)
     kept = await session.broker.compiling.kept(selectors_in(definition.arguments))
     consumer = _consumer(session, request, definition, selector)

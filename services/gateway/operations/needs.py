@@ -14,6 +14,7 @@ from services.common.access.action import Action, Kind, Property
 from services.common.access.asked import Asked, Other
 from services.common.access.questions import Properties
 from services.common.arguments import dead_letters, life
+from services.common.message import arguments
 from services.common.topology import direct_reply
 from services.common.topology.slots import SlotName
 from services.gateway import vocabulary as v
@@ -112,8 +113,10 @@ def delete_queue(session: Session, request: v.DeleteQueue) -> None:
 
 
 def replace_queue(session: Session, request: v.ReplaceQueue) -> None:
-    """Also what its client wants of it next: who may not have that keeps the former."""
-    _of_queue(Action.DELETE, session, request.queue.name)
+    """Also what its client wants of it next: who may not have that keeps the former. The same one stays."""
+    known = session.broker.topology.by_name.get(SlotName(_host(session), request.queue.name))
+    if known and known.arguments != arguments.dump(request.queue.arguments):
+        _of_queue(Action.DELETE, session, request.queue.name)
     declare_queue(session, request.queue)
     _of_queue(Action.CONSUME, session, request.queue.name)
     _bind(Action.BIND, session, request.binding)

@@ -41,7 +41,7 @@ async def declare_queue(session: Session, request: v.DeclareQueue) -> answers.Qu
         reply = await change(session, request.link, declare_queue=declare)
     session.last_queue = reply.queue.name
     if reply.created:
-        return answers.QueueDeclared(reply.queue.name, 0, 0, created=True)
+        return answers.QueueDeclared(reply.queue.name, 0, 0)
     queue_id = slot_of(reply.queue)
     counts = await session.broker.asking.ask(queue_id, inspect=queue_pb2.InspectRequest(queue_id=queue_id))
     said = arguments.load(reply.queue.arguments)
@@ -63,12 +63,13 @@ def _declaration(session: Session, request: v.DeclareQueue) -> router_pb2.Declar
     )
 
 
-async def replace_queue(session: Session, request: v.ReplaceQueue) -> None:
+async def replace_queue(session: Session, request: v.ReplaceQueue) -> answers.QueueReplaced:
     await choosing.check_binding(request.binding, session.broker.compiling)
     replace = router_pb2.ReplaceQueue(
         queue=_declaration(session, request.queue), bind=_binding(session, request.binding)
     )
-    await change(session, request.link, replace_queue=replace)
+    reply = await change(session, request.link, replace_queue=replace)
+    return answers.QueueReplaced(reply.queue.id, reply.created)
 
 
 def _is_there(session: Session, name: str) -> bool:

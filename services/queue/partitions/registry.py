@@ -120,9 +120,13 @@ class Registry:
         kind = options.type or definition.type or "classic"
         policy = plugins.load("overflow_policies", options.overflow)()
         queue = Queue(plugins.load("queue_types", kind), options, partition.context, policy, self.now())
-        if notes := partition.notes.pop(queue_id, None):
-            queue.features.recall(notes, partition.orphans.get(queue_id, []))
-        self._put_back(queue, partition, in_parts=in_parts)
+        try:
+            if notes := partition.notes.pop(queue_id, None):
+                queue.features.recall(notes, partition.orphans.get(queue_id, []))
+            self._put_back(queue, partition, in_parts=in_parts)
+        except Exception:
+            queue.give_up()  # nobody has taken its messages from the others
+            raise
         partition.queues[queue_id] = queue
         if options.unused.is_made and (partition.state is not PartitionState.SERVING or not options.kept):
             queue.use.out_of_sight(self.now())

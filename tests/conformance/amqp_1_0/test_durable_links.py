@@ -27,8 +27,8 @@ class Book(Playbook):
         self.begun()
 
     def serve(self, request: to_broker.Request) -> None:
-        if isinstance(request, to_broker.DeclareQueue) and type(request) not in self.refused:
-            self.engine.succeed(request, answers.QueueDeclared(request.name, 0, 0, created=not self._there))
+        if isinstance(request, to_broker.ReplaceQueue) and type(request) not in self.refused:
+            self.engine.succeed(request, answers.QueueReplaced(7, created=not self._there))
             self._serve(self.engine.pending_requests())
         else:
             super().serve(request)
@@ -39,18 +39,20 @@ class Book(Playbook):
 
 
 @pytest.mark.parametrize(
-    ("kind", "error"),
-    [(to_broker.Bind, AccessRefused("may not read")), (to_broker.Consume, NotFound("the queue was deleted"))],
+    ("kind", "error", "deleted"),
+    [
+        (to_broker.ReplaceQueue, AccessRefused("may not read"), []),
+        (to_broker.Consume, NotFound("the queue was deleted"), [(QUEUE, True)]),
+    ],
 )
-def test_an_attach_that_is_refused(kind: type[to_broker.Request], error: Exception) -> None:
-    """Leaves no queue behind, which nobody would end, and which would be found again with nothing bound to it."""
+def test_an_attach_that_is_refused(kind: type[to_broker.Request], error: Exception, deleted: list[Any]) -> None:
+    """Leaves no queue behind, which nobody would end."""
     book = Book()
     book.refused[kind] = error
     attach, detach = book.does(0, receiving("x", 0, NEVER))
     assert attach.source is None
     assert isinstance(detach, Detach)
-    [delete] = book.deletes()
-    assert (delete.name, delete.if_unused) == (QUEUE, True)  # type: ignore[attr-defined]
+    assert [(each.name, each.if_unused) for each in book.deletes()] == deleted  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("error", [Unavailable("no owner"), InternalError("cannot be served"), LinkStolen("stolen")])
@@ -90,15 +92,15 @@ def test_an_attach_that_ends_meanwhile() -> None:
 def test_attached_once_more_before_it_is_there() -> None:
     """The queue is the next one's."""
     book = Book()
-    book.waits.add(to_broker.Bind)
+    book.waits.add(to_broker.ReplaceQueue)
     book.says(0, receiving("x", 0, NEVER))
     book.says(0, replace(receiving("x", 1, NEVER), name="of x"))
-    for each in [each for each in book.asked if isinstance(each, to_broker.Bind)]:
+    for each in [each for each in book.asked if isinstance(each, to_broker.ReplaceQueue)]:
         book.serve(each)
     assert book.deletes() == []
 
 
-@pytest.mark.parametrize("waits", [to_broker.FindNode, to_broker.DeclareQueue, to_broker.Bind])
+@pytest.mark.parametrize("waits", [to_broker.FindNode, to_broker.ReplaceQueue])
 def test_closed_before_it_is_there(waits: type[to_broker.Request]) -> None:
     """Its queue is deleted behind what is under way, and nothing more asked for; the peer is told what it asked for."""
     book = Book()
@@ -144,7 +146,7 @@ def test_closed_while_its_consumer_comes() -> None:
 
 @pytest.mark.parametrize(
     ("waits", "error"),
-    [(to_broker.DeclareQueue, AccessRefused("may not")), (to_broker.Consume, NotFound("the queue was deleted"))],
+    [(to_broker.ReplaceQueue, AccessRefused("may not")), (to_broker.Consume, NotFound("the queue was deleted"))],
 )
 def test_closed_before_it_is_refused(waits: type[to_broker.Request], error: Exception) -> None:
     """What was asked behind that is not carried out, and nothing is kept for its answer."""
@@ -159,6 +161,19 @@ def test_closed_before_it_is_refused(waits: type[to_broker.Request], error: Exce
     assert attach.source is None
     assert detach.error is not None
     assert id(early) not in book.engine._connection._peer.asked
+
+
+@pytest.mark.parametrize(("error", "deleted"), [(Unavailable("no owner"), [QUEUE]), (LinkStolen("stolen"), [])])
+def test_closed_before_its_queue_is_served(error: BrokerError, deleted: list[str]) -> None:
+    """What it has made for that is not kept for its client, which wants it no more, but for another that has it."""
+    book = Book()
+    book.waits.update((to_broker.Consume, to_broker.Cancel))
+    book.refused[to_broker.Consume] = error
+    book.says(0, receiving("x", 0, NEVER))
+    book.says(0, Detach(0, True))
+    consume, _ = book.asked[-2:]
+    book.serve(consume)
+    assert [each.name for each in book.deletes()] == deleted  # type: ignore[attr-defined]
 
 
 def closed(book: Book, handle: int) -> None:

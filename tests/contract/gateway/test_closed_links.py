@@ -44,7 +44,7 @@ async def test_closed_before_it_is_there(
     assert definition(broker, exchange) is None
 
 
-@pytest.mark.parametrize("last", [1, 2, 3, 4])
+@pytest.mark.parametrize("last", [1, 2, 3])
 async def test_closed_while_it_comes(
     broker: BrokerHouse, clients: list[Client], exchange: str, monkeypatch: pytest.MonkeyPatch, last: int
 ) -> None:

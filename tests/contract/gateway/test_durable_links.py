@@ -283,7 +283,7 @@ async def test_of_another_source_that_goes(
     await client.detaches()
 
 
-@pytest.mark.parametrize("last", [1, 2, 3, 4])
+@pytest.mark.parametrize("last", [1, 2, 3])
 async def test_of_another_source_by_a_client_that_goes(
     broker: BrokerHouse, clients: list[Client], exchange: str, monkeypatch: pytest.MonkeyPatch, last: int
 ) -> None:
@@ -328,3 +328,23 @@ async def test_stolen_when_the_owner_dies(tmp_path: Path, monkeypatch: pytest.Mo
             second.settles(delivery)
         first.abort()
         second.abort()
+
+
+@pytest.mark.parametrize("last", [1, 2, 3])
+async def test_begun_by_a_client_that_goes(
+    broker: BrokerHouse, clients: list[Client], exchange: str, monkeypatch: pytest.MonkeyPatch, last: int
+) -> None:
+    """Whichever of its link's requests is the last: there is none, or it has what comes, found again by its name."""
+    first, second = clients
+    asked = goes_at(monkeypatch, last, first.abort)
+    first.attaches(receiving(exchange, 0, dict(NEVER)))
+    await until(lambda: len(asked) >= last and asked[0].closed)
+    monkeypatch.undo()
+    assert (definition(broker, exchange) is not None) == (last > 1)
+    if last > 1:
+        await second.makes(Attach(link_of(exchange), 0, True, source=None, target=Target()))
+        await publish(broker, exchange, "1")
+        second.takes(1)
+        await second.next(Transfer)
+        second.settles(0)
+        await second.detaches()

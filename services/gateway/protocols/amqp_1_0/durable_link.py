@@ -28,7 +28,7 @@ from services.gateway.vocabulary import Cancel, DeclareQueue, DeleteQueue, Node,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from services.gateway.answers import QueueDeclared
+    from services.gateway.answers import QueueDeclared, QueueReplaced
     from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach
     from services.gateway.protocols.amqp_1_0.session import Session
 
@@ -46,7 +46,7 @@ class DurableLink(OutgoingLink):
         self._queue = queue_of(session.peer.container, self.name)
         self._stays = False  # its end here does
         self._early: Request | None = None  # by which it ends, asked before it was there
-        self._created = False  # its queue, by this attach, and nothing is bound to that or consumes from it yet
+        self._created = False  # its queue, by this attach, and nothing consumes from it yet
         self.behind: Link | None = None  # that had its name, and was ending when it came
 
     # -------------------------------------------------------------- beginning
@@ -90,7 +90,7 @@ class DurableLink(OutgoingLink):
 
     def refuse(self, error: BrokerError) -> None:
         """As Link says. Another user may call its container so, and its link: that one's is not this one's."""
-        if self._stays and isinstance(error, _NOT_ITS_OWN):
+        if self._stays and isinstance(error, LinkStolen if self._closed else _NOT_ITS_OWN):
             self._created = False
         its_own = self._attach.source is None or self._kind is Node.EXCHANGE
         if its_own and isinstance(error, ResourceLocked):
@@ -109,19 +109,19 @@ class DurableLink(OutgoingLink):
         its = self.session.peer.container, self.name, str(source.address), key, self._selector
         record = Record(*its, bool(self._filters.no_local))
 
-        def made(found: QueueDeclared) -> None:
+        def made(found: QueueReplaced) -> None:
             self._created = found.created
-            self._declared(found, record, exchange)
+            self._take_up(found.queue_id)
 
-        def in_vain(found: QueueDeclared) -> None:
+        def in_vain(found: QueueReplaced) -> None:
             self._created = found.created
             self._unmake()
 
-        self._ask_for(self._declaration(record), made, in_vain)
-
-    def _declaration(self, record: Record) -> DeclareQueue:
-        its = record.arguments
-        return DeclareQueue(self.session.number, self._queue, durable=True, arguments=its, link=self.number)
+        # What is there may be of another source, or of another selector: then what waits in it is not wanted. Who is
+        # refused the other keeps it.
+        declare = DeclareQueue(self.session.number, self._queue, durable=True, arguments=record.arguments)
+        binding = self._binding(exchange, self._queue, record.key)
+        self._ask_for(ReplaceQueue(self.session.number, declare, binding, link=self.number), made, in_vain)
 
     def _unmake(self) -> None:
         """As OutgoingLink says. Nobody would end one that stays, unless the link has it by now that took this one's."""
@@ -132,26 +132,9 @@ class DurableLink(OutgoingLink):
             delete = DeleteQueue(self.session.number, self._queue, if_unused=True, link=self.number)
             self.session.ask_for(delete, lambda _: None, lambda _: None)
 
-    def _declared(self, found: QueueDeclared, record: Record, exchange: str) -> None:
-        """What was there may be of another source, or of another selector: then what waits in it is not wanted. Who is
-        refused the other keeps it.
-        """
-        if found.created or record_in(found.arguments) == record:
-            self._bind(exchange, self._queue, record.key)
-            return
-        binding = self._binding(exchange, self._queue, record.key)
-        instead = ReplaceQueue(self.session.number, self._declaration(record), binding, link=self.number)
-        self._ask_for(instead, lambda _: self._take_up())
-
-    def _take_up(self) -> None:
+    def _take_up(self, queue_id: int = 0) -> None:
         self._stays = True
-        self._consume(self._queue, alone=True, steals=True)
-
-    def _bound(self, queue: str) -> None:
-        if queue == self._queue:
-            self._take_up()
-        else:
-            super()._bound(queue)
+        self._consume(self._queue, alone=True, steals=True, queue_id=queue_id)
 
     def _begun(self) -> None:
         self._created = False

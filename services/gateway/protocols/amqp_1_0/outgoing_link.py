@@ -177,6 +177,7 @@ class OutgoingLink(Link):
         browse: bool = False,
         alone: bool = False,
         steals: bool = False,
+        queue_id: int = 0,
     ) -> None:
         consume = Consume(
             self.session.number,
@@ -191,6 +192,7 @@ class OutgoingLink(Link):
             browse=browse,
             alone=alone,
             steals=steals,
+            queue_id=queue_id,
             link=self.number,
         )
         self.session.expect(self)
