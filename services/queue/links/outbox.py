@@ -61,7 +61,10 @@ class Outbox:
         self._replies: deque[pb.QueueReply] = deque()
         self._pieces: deque[Columns] = deque()  # of deliveries that did not fit into one frame
         self.peers = PeersBodies(self._forget, room)
-        self._lent = LentBodies(self._released, self._tell_released)
+        # Places of bodies that are there no more; sent as what is `settled`, or after a second. Whichever thread drops
+        # the last one of a place, by collecting garbage, puts it here.
+        self._free: deque[int] = deque()
+        self._lent = LentBodies(self._free.append, self._tell_released)
 
     @property
     def frame(self) -> pb.QueueFrame:
@@ -99,12 +102,8 @@ class Outbox:
         self.peers.came(batch, bodies)
         return bodies
 
-    def _released(self, place: int) -> None:
-        """Bodies are no more where the peer has put them; sent as `settled`, or when `_tell_released` is called."""
-        self._frame.released.append(place)
-
     def _tell_released(self) -> None:
-        if self._frame.released and not self._begun:
+        if self._free and not self._begun:
             self._begun = True
             self._wake()
 
@@ -144,6 +143,8 @@ class Outbox:
             return None
         frame = self._frame
         self._frame, self._begun = pb.QueueFrame(), False
+        while self._free:
+            frame.released.append(self._free.popleft())
         deliveries = self._add_deliveries(frame) if self._pieces or self.deliveries.runs else None
         batches, actions = list(frame.done), list[Callable[[], None]]()
         if self._pieces or self.deliveries.runs:

@@ -11,7 +11,9 @@ from services.common.identity_enum import IdentityEnum
 from services.common.message.amqp_0_9 import FORMAT
 from services.common.message.facts import Attributes
 from services.gateway.protocols.amqp_0_9.confirms import Confirms
+from services.gateway.protocols.amqp_0_9.gathered import Gathered
 from services.gateway.protocols.amqp_0_9.reply_codes import UnexpectedFrame
+from services.gateway.protocols.dealings import Received
 
 
 class Target(NamedTuple):
@@ -48,7 +50,7 @@ class Content:
     attributes: Attributes | None = None  # None until the content header came
     properties: bytes = b""
     missing: int = 0
-    pieces: list[bytes] | None = None
+    body: Gathered | None = None
     weight: int = 0  # bytes of memory that what has come takes, about
 
     def add_header(self, payload: bytes, max_size: int) -> None:
@@ -64,17 +66,17 @@ class Content:
             raise PreconditionFailed(f"message size {self.missing} is larger than configured max size {max_size}")
         self.properties = payload[_HEADER.size :]
         self.attributes = FORMAT.attributes(self.properties)
-        self.pieces = []
+        self.body = Gathered(self.missing)
         self.weight = len(payload) + _PIECE
 
-    def add_body(self, payload: bytes) -> None:
+    def add_body(self, payload: Received) -> None:
         """Raises UnexpectedFrame."""
-        if self.pieces is None:
+        if self.body is None:
             raise UnexpectedFrame("a content body where its header is expected")
         if len(payload) > self.missing:
             raise UnexpectedFrame(f"{len(payload)} bytes of content body where {self.missing} are missing")
         self.missing -= len(payload)
-        self.pieces.append(payload)
+        self.body.add(payload)
         self.weight += len(payload) + _PIECE
 
 

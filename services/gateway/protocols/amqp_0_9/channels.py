@@ -21,6 +21,7 @@ from services.gateway.protocols.amqp_0_9.publications import Publications
 from services.gateway.protocols.amqp_0_9.reply_codes import ChannelFault, UnexpectedFrame, reply_text
 from services.gateway.protocols.amqp_0_9.requests import request_of
 from services.gateway.protocols.amqp_0_9.settlements import Settlements
+from services.gateway.protocols.dealings import Received
 from services.gateway.vocabulary import CloseSession, OpenSession, Publish, Request, Settle
 
 _CLASS_CONNECTION = 10
@@ -84,8 +85,8 @@ class Channels:
             self._peer.incomplete += arriving.weight
             self._complete(number, arriving)
 
-    def body(self, number: int, payload: bytes) -> None:
-        """A content body frame."""
+    def body(self, number: int, payload: Received) -> None:
+        """A content body frame, whose payload may be lent."""
         arriving = self._content_on(number)
         if arriving is not None:
             before = arriving.weight
@@ -103,13 +104,12 @@ class Channels:
         return its.content
 
     def _complete(self, number: int, arrived: Content) -> None:
-        if arrived.missing or arrived.attributes is None or arrived.pieces is None:
+        if arrived.missing or arrived.attributes is None or arrived.body is None:
             return
         its = self._channels[number]
         its.content = None
-        body = b"".join(arrived.pieces)
         self._peer.incomplete -= arrived.weight
-        self.publications.add(its, arrived.target, arrived.attributes, arrived.properties, body)
+        self.publications.add(its, arrived.target, arrived.attributes, arrived.properties, arrived.body.take())
 
     # -------------------------------------------------------------- states
 

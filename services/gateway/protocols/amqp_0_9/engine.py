@@ -30,7 +30,7 @@ from services.gateway.protocols.amqp_0_9.reply_codes import (
 )
 from services.gateway.protocols.amqp_0_9.settlements import CODES as SETTLING
 from services.gateway.protocols.amqp_0_9.versions import VERSIONS
-from services.gateway.protocols.dealings import Received
+from services.gateway.protocols.dealings import LARGE, Received
 from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
 from services.gateway.protocols.stream_engine import MOST_EFFORT, StreamEngine
@@ -95,7 +95,7 @@ class AmqpEngine(StreamEngine):
                 position = hot
                 continue
             self._peer.effort += 1 + size // _BYTES_PER_MICROSECOND[kind]
-            self._frame(kind, number, bytes(data[position + frames.HEAD.size : after - 1]), data[after - 1])
+            self._frame(kind, number, _payload(kind, data, position + frames.HEAD.size, after - 1), data[after - 1])
             position = after
         return position, frames.HEAD.size
 
@@ -108,13 +108,13 @@ class AmqpEngine(StreamEngine):
             return self._channels.publications.read(data, position)
         return self._channels.settlements.read(data, position) if code in SETTLING else position
 
-    def _frame(self, kind: int, number: int, payload: bytes, end_octet: int) -> None:
+    def _frame(self, kind: int, number: int, payload: Received, end_octet: int) -> None:
         self._code = 0
         try:
             if end_octet != frames.END:
                 raise FrameFault(f"a frame ends with {end_octet:#04x} instead of 0xce")
             if kind == frames.METHOD:
-                self._method(number, payload)
+                self._method(number, bytes(payload))
             elif kind == frames.HEARTBEAT:
                 self._heartbeat(number, payload)
             elif not self._connection.state.is_over:
@@ -122,7 +122,7 @@ class AmqpEngine(StreamEngine):
         except BrokerError as error:
             self._fault(error, number)
 
-    def _heartbeat(self, number: int, payload: bytes) -> None:
+    def _heartbeat(self, number: int, payload: Received) -> None:
         """Section 4.2.7."""
         if number or payload:
             raise FrameFault(f"a heartbeat on channel {number} with {len(payload)} bytes of payload")
@@ -142,12 +142,12 @@ class AmqpEngine(StreamEngine):
         elif not self._connection.state.is_over:
             raise CommandInvalid(f"a method on channel {number} before the connection is open")
 
-    def _content(self, kind: int, number: int, payload: bytes) -> None:
+    def _content(self, kind: int, number: int, payload: Received) -> None:
         self._code = basic.Publish.code
         if number == 0 or self._connection.state is not ConnectionState.RUNNING:
             raise ChannelFault(f"content on channel {number}, which is not open")
         if kind == frames.HEADER:
-            self._channels.header(number, payload)
+            self._channels.header(number, bytes(payload))
         else:
             self._channels.body(number, payload)
 
@@ -231,3 +231,10 @@ class AmqpEngine(StreamEngine):
     def blocked(self, reason: str | None) -> None:
         """As Engine says."""
         self._connection.blocked(reason)
+
+
+def _payload(kind: int, data: Received, begin: int, end: int) -> Received:
+    """Of a frame; that of a large body is lent, and copied where it belongs."""
+    if kind == frames.BODY and end - begin >= LARGE:
+        return memoryview(data)[begin:end]
+    return bytes(data[begin:end])

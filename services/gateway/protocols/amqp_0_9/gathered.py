@@ -1,0 +1,44 @@
+"""A body that comes in several frames, put together as they come."""
+
+from __future__ import annotations
+
+import io
+
+from services.gateway.protocols.dealings import LARGE, Received
+
+
+class Gathered:
+    """Once half of a large body has come, memory is taken for all of it, and the rest is copied to its place at once.
+
+    Not before: a peer may announce much and send little. It gets twice of what it has sent, and of whole ones the rest.
+    """
+
+    __slots__ = ("_come", "_pieces", "_size", "_whole")
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._come = 0
+        self._pieces: list[bytes] = []
+        self._whole: io.BytesIO | None = None
+
+    def add(self, piece: Received) -> None:
+        """What comes next; it may be lent. All pieces together are no more than the body."""
+        self._come += len(piece)
+        if self._whole is not None:
+            self._whole.write(piece)
+            return
+        self._pieces.append(bytes(piece))
+        if LARGE <= self._size <= 2 * self._come < 2 * self._size:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._whole = whole = io.BytesIO()
+        whole.seek(self._size - 1)
+        whole.write(b"\0")
+        whole.seek(0)
+        whole.writelines(self._pieces)
+        self._pieces.clear()
+
+    def take(self) -> bytes:
+        """The whole body; nothing is copied where its memory was taken before."""
+        return b"".join(self._pieces) if self._whole is None else self._whole.getvalue()
