@@ -11,6 +11,7 @@ from itertools import accumulate, repeat
 from operator import add
 from typing import TYPE_CHECKING
 
+from services.common.ledger.uid_ranges import span
 from services.common.message.alike import are_alike
 from services.common.message.weight import weight
 from services.queue.machine.entry import Entry
@@ -50,11 +51,9 @@ class Parcel:
         sums = list(accumulate(map(add, map(len, properties), map(len, bodies))))
         return first + 1 + bisect_left(sums, size)
 
-    def span(self, first: int, end: int, step: int = 1) -> Sequence[int]:
+    def span(self, first: int, end: int) -> Sequence[int]:
         """As Arrival says."""
-        uids = self.uids
-        lowest, highest = uids[first], uids[end - 1]
-        return range(lowest, highest + 1, step) if highest - lowest == end - 1 - first else uids[first:end:step]
+        return span(self.uids, first, end - first)
 
     def sizes(self, end: int) -> tuple[int, int]:
         """Of those that wait before an index: bytes of bodies, and of all that is in memory, as Message.kept says."""
