@@ -41,4 +41,6 @@ def _split(uids: list[int]) -> Ranges:
 def span(uids: Sequence[int], first: int, count: int) -> Sequence[int]:
     """`count` of the ascending `uids`, from index `first` on; consecutive ones are not looked at one by one."""
     lowest, highest = uids[first], uids[first + count - 1]
-    return range(lowest, highest + 1) if highest - lowest == count - 1 else list(uids[first : first + count])
+    if highest - lowest == count - 1:
+        return range(lowest, highest + 1)
+    return uids if count == len(uids) and isinstance(uids, list) else list(uids[first : first + count])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from services.common.ledger.uid_ranges import compress
 from services.common.message import format_named
@@ -19,30 +18,60 @@ from services.rpc.ledger_pb2 import Identified, LedgerBatch
 
 def ids_of(batch: LedgerBatch, rest: Rest) -> pa.Table:
     """Raises ValueError for messages and properties that do not match."""
-    tables: list[pa.Table] = []
+    columns = _Columns()
     for identified in batch.identified:
-        tables += _tables(identified, max(batch.times_us))
+        _add(columns, identified)
         rest()
-    return pa.concat_tables(tables) if tables else IDS.empty_table()
+    return columns.table(max(batch.times_us)) if columns.ids else IDS.empty_table()
 
 
-def _tables(identified: Identified, time_us: int) -> Iterator[pa.Table]:
-    """For each kind of id; what cannot be read has none."""
+class _Columns:
+    """Arrow has them all at once: many are of a message or two."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self._kinds: dict[str, int] = {}
+        self._kind: list[int] = []
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+
+    def add(self, kind: str, ids: Sequence[str], firsts: Sequence[int], lasts: Sequence[int]) -> None:
+        self.ids += ids
+        self._kind += [self._kinds.setdefault(kind, len(self._kinds))] * len(ids)
+        self._firsts += firsts
+        self._lasts += lasts
+
+    def table(self, time_us: int) -> pa.Table:
+        columns = [
+            pa.array(self.ids, pa.string()),
+            pa.DictionaryArray.from_arrays(pa.array(self._kind, pa.int32()), pa.array(list(self._kinds), pa.string())),
+            pa.array(self._firsts, pa.int64()),
+            pa.array(self._lasts, pa.int64()),
+            pa.repeat(pa.scalar(time_us, TIME), len(self.ids)),
+        ]
+        return pa.table(columns, schema=IDS)
+
+
+def _add(columns: _Columns, identified: Identified) -> None:
+    """What cannot be read has none."""
     column, uids = list(identified.properties), list(identified.uids)
     if not column and not uids:
         return
-    one_for_all = len(column) == 1
+    one_for_all = len(column) == 1 < len(uids)
     if not one_for_all and len(column) != len(uids):
         raise ValueError("uids and properties do not match")
-    for named in map(_askable, format_named(identified.format).identities_of(column)):
+    firsts, lengths = compress(uids) if one_for_all else ((), ())
+    for kind, indexes, ids in map(_askable, format_named(identified.format).identities_of(column)):
         if one_for_all:
-            firsts, lengths = (pa.array(column, pa.int64()) for column in compress(uids))
-            lasts = pc.subtract(pc.add(firsts, lengths), 1)
-            for name in named.ids:
-                yield _table([name] * len(firsts), named.kind, firsts, lasts, time_us)
+            for name in ids:
+                columns.add(kind, [name] * len(firsts), firsts, list(map(_last, firsts, lengths)))
         else:
-            its = pa.array(pick(uids, named.indexes), pa.int64())
-            yield _table(named.ids, named.kind, its, its, time_us)
+            its = pick(uids, indexes)
+            columns.add(kind, ids, its, its)
+
+
+def _last(first: int, length: int) -> int:
+    return first + length - 1
 
 
 def _askable(named: Named) -> Named:
@@ -52,15 +81,3 @@ def _askable(named: Named) -> Named:
         return named
     short = [at for at, name in enumerate(ids) if len(name) <= LONGEST_ID]
     return Named(kind, pick(indexes, short), pick(ids, short))
-
-
-def _table(ids: Sequence[str], kind: str, firsts: pa.Array, lasts: pa.Array, time_us: int) -> pa.Table:
-    count = len(ids)
-    columns = [
-        pa.array(ids, pa.string()),
-        pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), count), pa.array([kind])),
-        firsts,
-        lasts,
-        pa.repeat(pa.scalar(time_us, TIME), count),
-    ]
-    return pa.table(columns, schema=IDS)

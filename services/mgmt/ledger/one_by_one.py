@@ -86,14 +86,24 @@ def _single(batch: LedgerBatch) -> _Messages:
     uid = _unpacked(pa.uint64(), [batch.uids])
     if len(rows) != len(counts) or sum(counts) != len(uid):
         raise ValueError("rows and uids do not match")
-    found = [(row, count) for row, count in zip(rows, counts, strict=True) if count]
-    if any(batch.stages[row] not in OF_PARTITIONS for row in {*rows} - {row for row, _ in found}):
-        raise ValueError("a row of no messages")
-    group = _repeated([(row << 32) + batch.place[row] for row, _ in found], [count for _, count in found])
-    sizes = [size for row, count in found for size in (batch.bytes[row], *[0] * (count - 1))]
-    messages = _Messages(group, uid, pa.array(sizes, pa.int64()))
+    if 0 in counts:
+        if any(batch.stages[row] not in OF_PARTITIONS for row, count in zip(rows, counts, strict=True) if not count):
+            raise ValueError("a row of no messages")
+        rows = [row for row, count in zip(rows, counts, strict=True) if count]
+        counts = [count for count in counts if count]
+    places, sizes = list(batch.place), list(batch.bytes)
+    group = _repeated([(row << 32) + places[row] for row in rows], counts)
+    messages = _Messages(group, uid, _with_the_first([sizes[row] for row in rows], counts))
     ascend = pc.or_(_differs(group, pc.not_equal), _differs(uid, pc.greater))
     return messages if pc.all(ascend).as_py() is not False else messages.take(pc.sort_indices(uid))
+
+
+def _with_the_first(sizes: Sequence[int], counts: Sequence[int]) -> pa.Array:
+    """Of each of so many messages, the size of all with the first of them."""
+    if not any(sizes):
+        return pa.repeat(pa.scalar(0, pa.int64()), sum(counts))
+    found = [size for first, count in zip(sizes, counts, strict=True) for size in (first, *[0] * (count - 1))]
+    return pa.array(found, pa.int64())
 
 
 def _unpacked(kind: pa.DataType, packed: Sequence[bytes]) -> pa.Array:

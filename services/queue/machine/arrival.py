@@ -7,6 +7,7 @@ from itertools import groupby, repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from services.common.ledger.uid_ranges import span
 from services.common.message.alike import objects
 from services.common.message.facts import Facts
 from services.common.message.indexes import pick
@@ -133,13 +134,9 @@ class Arrival:
             return self.weight(first, end) + (end - first) * len(objects[0].routing_key)
         return self.weight(first, end) + sum([len(each.routing_key) for each in facts[first:end]])
 
-    def span(self, first: int, end: int, step: int = 1) -> Sequence[int]:
-        """The uids of every `step`-th message from `first` to `end - 1`, as a range where they are consecutive."""
-        uids = self.uids
-        lowest, highest = uids[first], uids[end - 1]
-        if highest - lowest == end - 1 - first:  # they ascend
-            return range(lowest, highest + 1, step)
-        return uids[first:end:step]
+    def span(self, first: int, end: int) -> Sequence[int]:
+        """The uids of the messages from `first` to `end - 1`, as a range where they are consecutive."""
+        return span(self.uids, first, end - first)
 
     def messages(self, first: int, end: int) -> list[Message]:
         """The messages `first` to `end - 1`; the same objects for every queue that asks."""

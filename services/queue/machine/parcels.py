@@ -19,9 +19,9 @@ def keep(its: Entries, arrival: Arrival, first: int, end: int) -> bool:
         its.record.enqueued(arrival.span(first, end))
     parcel = Parcel(arrival, first, end, its.position)
     its.position += len(parcel)
-    bodies, kept = parcel.sizes(len(parcel))
-    its.context.account.hold_parcel(len(parcel), kept, its.holding)
-    its.ready.wait(parcel, bodies)
+    sizes = parcel.sizes(len(parcel))
+    its.context.account.hold_parcel(len(parcel), sizes.kept, its.holding)
+    its.ready.wait(parcel, sizes.bodies)
     if its.on_more:
         its.on_more(its.options.queue_id)
     return True
@@ -30,9 +30,9 @@ def keep(its: Entries, arrival: Arrival, first: int, end: int) -> bool:
 def gone(its: Entries, parcel: Parcel, end: int) -> None:
     """Those before an index were delivered, and are done with."""
     count = end - parcel.first
-    bodies, kept = parcel.sizes(end)
-    its.ready.taken_from(parcel, end, bodies)
-    its.context.account.let_go_parcel(count, kept, its.holding)
+    sizes = parcel.sizes(end)
+    its.ready.taken_from(parcel, end, sizes.bodies)
+    its.context.account.let_go_parcel(count, sizes.kept, its.holding)
     if its.on_gone is not None:  # features know of none: nobody has had any of them
         its.on_gone()
 

@@ -51,6 +51,7 @@ _DIRECT = PSEUDO_QUEUE.encode()
 
 _NUMBER = re.compile(rb"[+-]?[0-9]{1,19}")
 _LONGEST_TEXT = 255
+_FEW = 8  # to look at each of fewer takes less
 _LATEST = (1 << 63) - 1  # Unix ms: for what is later, other protocols have no room
 
 _K = TypeVar("_K")
@@ -276,7 +277,7 @@ class Amqp09Format:
 
     def identities_of(self, column: Sequence[bytes]) -> Sequence[Named]:
         """As MessageFormat says."""
-        together = named_together(column)
+        together = named_together(column) if len(column) >= _FEW else None
         return each(self.identities, column) if together is None else together
 
     def _shortened(self, properties: bytes) -> bytes:

@@ -67,12 +67,11 @@ class ColumnDelivery:
     def _record_delivered(
         self, ring: list[Consumer], arrival: Arrival | Parcel, first: int, end: int, *, settled: bool
     ) -> None:
-        record, step = self._entries.record, len(ring)
-        for index, consumer in enumerate(ring[: end - first], first):
-            uids = arrival.span(index, end - (end - 1 - index) % step, step)
-            record.delivered(consumer.places[0], uids, consumer)
+        record, step, uids = self._entries.record, len(ring), arrival.span(first, end)
+        for index, consumer in enumerate(ring[: end - first]):
+            record.delivered(consumer.places[0], uids if step == 1 else uids[index::step], consumer)
         if settled:
-            record.settled(arrival.span(first, end))
+            record.settled(uids)
 
     def _direct_columns(self, ring: list[Consumer], arrival: Arrival | Parcel, first: int, end: int) -> None:
         """Settled by being sent: nothing is kept, nothing need be on disk."""

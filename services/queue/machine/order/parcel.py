@@ -9,8 +9,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, repeat
 from operator import add
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from services.common.ledger.uid_ranges import span
 from services.common.message.alike import are_alike
 from services.common.message.weight import weight
 from services.queue.machine.entry import Entry
@@ -22,10 +23,18 @@ if TYPE_CHECKING:
     from services.queue.machine.body import Body
 
 
+class _Sizes(NamedTuple):
+    """Bytes of bodies, of what is carried, and of all that is in memory, as Message.kept says."""
+
+    bodies: int
+    carried: int
+    kept: int
+
+
 class Parcel:
     """`first` is the index of the first that waits, `position` that of the message at index 0."""
 
-    __slots__ = ("_time_ms", "bodies", "facts", "first", "position", "properties", "uids")
+    __slots__ = ("_sizes", "_time_ms", "bodies", "facts", "first", "position", "properties", "uids")
 
     def __init__(self, arrival: Arrival, first: int, end: int, position: int) -> None:
         """Of messages `first` to `end - 1`; nothing else of what came with them is kept."""
@@ -37,6 +46,8 @@ class Parcel:
         self.bodies: Sequence[Body] = arrival.bodies[own]
         self.position = position
         self.first = 0
+        self._sizes: _Sizes | None = None  # of all that wait, as long as it is known
+        self._sizes = self.sizes(len(self.bodies))
 
     def __len__(self) -> int:
         """How many wait."""
@@ -45,28 +56,31 @@ class Parcel:
     def end_of(self, limit: int, size: int) -> int:
         """The index behind the first ones that are `limit`, or that weigh `size`."""
         first, end = self.first, min(self.first + limit, len(self.bodies))
+        if self._sizes and end == len(self.bodies) and self._sizes.carried <= size:
+            return end  # most leave whole
         properties, bodies = self.properties[first:end], self.bodies[first:end]
         if weight(properties, bodies) <= size:
             return end
         sums = list(accumulate(map(add, map(len, properties), map(len, bodies))))
         return first + 1 + bisect_left(sums, size)
 
-    def span(self, first: int, end: int, step: int = 1) -> Sequence[int]:
+    def span(self, first: int, end: int) -> Sequence[int]:
         """As Arrival says."""
-        uids = self.uids
-        lowest, highest = uids[first], uids[end - 1]
-        return range(lowest, highest + 1, step) if highest - lowest == end - 1 - first else uids[first:end:step]
+        return span(self.uids, first, end - first)
 
-    def sizes(self, end: int) -> tuple[int, int]:
-        """Of those that wait before an index: bytes of bodies, and of all that is in memory, as Message.kept says."""
+    def sizes(self, end: int) -> _Sizes:
+        """Of those that wait before an index."""
+        if self._sizes and end == len(self.bodies):
+            return self._sizes
         own = slice(self.first, end)
         facts, bodies = self.facts[own], self.bodies[own]
         keys = len(facts[0].routing_key) * len(facts) if are_alike(facts) else sum(len(of.routing_key) for of in facts)
-        return sum(map(len, bodies)), weight(self.properties[own], bodies) + keys
+        carried = weight(self.properties[own], bodies)
+        return _Sizes(sum(map(len, bodies)), carried, carried + keys)
 
     def taken(self, end: int) -> None:
         """Those before an index are gone; before long nothing of them is in memory."""
-        self.first = end
+        self.first, self._sizes = end, None
         if 2 * end > len(self.bodies):
             self._drop(end)
 
