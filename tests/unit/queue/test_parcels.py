@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from services.queue.machine.entry import Entry
@@ -159,3 +159,59 @@ def test_the_others_wait_on_as_they_came() -> None:
     ready = machine.queue._entries.ready
     assert isinstance(ready, EntryList)
     assert len(ready._parcels) == 2
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=9), st.integers(1, 9), st.integers(1, 9))
+@example([1, 0], 2, 1)
+def test_a_parcel_ends_where_credit_does(sizes: list[int], limit: int, size: int) -> None:
+    """As entries do: the next is taken as long as there is credit for one more, and bytes of it."""
+    parcel = _parcel([b"x" * each for each in sizes], properties=b"")
+    left, taken = size, 0
+    while taken < min(limit, len(sizes)) and left > 0:
+        left -= sizes[taken]
+        taken += 1
+    assert parcel.end_of(limit, size) == taken
+
+
+@pytest.mark.parametrize("count", [2_000, 20_000])
+def test_credit_for_one_looks_at_no_more_than_a_few(count: int) -> None:
+    """However many wait in the parcel, whose consumer may be sent messages without end but few bytes."""
+    bodies = _Counted([b"x"] * count)
+    parcel = _parcel(bodies)
+    assert parcel.end_of(1 << 30, 1) == 1
+    assert bodies.looks <= 1000
+
+
+class _Counted(list[bytes]):
+    """How many of it were asked for."""
+
+    looks = 0
+
+    def __getitem__(self, which: Any) -> Any:
+        found = super().__getitem__(which)
+        self.looks += len(found) if isinstance(which, slice) else 1
+        return found
+
+
+def _parcel(bodies: list[bytes], properties: bytes = b"\x00\x00") -> Parcel:
+    machine = Machine()
+    arrival = machine.arrival([facts("e")] * len(bodies), [properties] * len(bodies))
+    parcel = Parcel(arrival, 0, len(bodies), 0)
+    parcel.bodies = bodies
+    return parcel
+
+
+def test_what_was_delivered_is_kept_no_longer() -> None:
+    """Large bodies before many small ones: those that have gone are not in memory, as the account says."""
+    machine = Machine()
+    consumer = machine.consumer(messages=0, settled=True)
+    its = [facts("e")] * 9
+    arrival = machine.arrival(its)
+    arrival.bodies = [bytes(1 << 20)] * 4 + [b""] * 5
+    machine.queue.publish(arrival, 0)
+    del arrival
+    machine.queue.credit(consumer, 4, 0, 0)
+    machine.link.taken()
+    parcel = machine.queue._entries.ready.parcel()
+    assert parcel
+    assert sum(map(len, parcel.bodies)) < 1 << 20

@@ -90,7 +90,7 @@ class EntryList(Arriving):
         """As Ready says."""
         self.count -= end - parcel.first
         self.size -= size
-        parcel.taken(end)
+        parcel.taken(end, size)
         if not len(parcel):
             self._parcels.popleft()
 

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from services.common.message.facts import Facts
     from services.queue.machine.arrival import Arrival
 
+_LOOK = 512  # messages that are weighed together; of more, twice as many each time
+_MUCH = 256 << 10  # bytes of bodies that are kept no longer when they have gone, however many wait yet
+
 
 class Parcel:
     """`first` is the index of the first that waits, `position` that of the message at index 0."""
 
-    __slots__ = ("_time_ms", "bodies", "facts", "first", "position", "properties", "uids")
+    __slots__ = ("_behind", "_time_ms", "bodies", "facts", "first", "position", "properties", "uids")
 
     def __init__(self, arrival: Arrival, first: int, end: int, position: int) -> None:
         """Of messages `first` to `end - 1`; nothing else of what came with them is kept."""
@@ -35,7 +38,7 @@ class Parcel:
         self.properties: Sequence[bytes] = arrival.properties[own]
         self.bodies: Sequence[bytes] = arrival.bodies[own]
         self.position = position
-        self.first = 0
+        self.first = self._behind = 0
 
     def __len__(self) -> int:
         """How many wait."""
@@ -43,12 +46,16 @@ class Parcel:
 
     def end_of(self, limit: int, size: int) -> int:
         """The index behind the first ones that are `limit`, or that weigh `size`."""
-        first, end = self.first, min(self.first + limit, len(self.bodies))
-        properties, bodies = self.properties[first:end], self.bodies[first:end]
-        if weight(properties, bodies) <= size:
-            return end
-        sums = list(accumulate(map(add, map(len, properties), map(len, bodies))))
-        return first + 1 + bisect_left(sums, size)
+        end, last, look = self.first, min(self.first + limit, len(self.bodies)), _LOOK
+        while end < last:
+            first, end, look = end, min(end + look, last), 2 * look
+            properties, bodies = self.properties[first:end], self.bodies[first:end]
+            carried = weight(properties, bodies)
+            if carried >= size:
+                sums = list(accumulate(map(add, map(len, properties), map(len, bodies))))
+                return first + 1 + bisect_left(sums, size)
+            size -= carried
+        return last
 
     def span(self, first: int, end: int, step: int = 1) -> Sequence[int]:
         """As Arrival says."""
@@ -63,17 +70,18 @@ class Parcel:
         keys = len(facts[0].routing_key) * len(facts) if are_alike(facts) else sum(len(of.routing_key) for of in facts)
         return sum(map(len, bodies)), weight(self.properties[own], bodies) + keys
 
-    def taken(self, end: int) -> None:
-        """Those before an index are gone; before long nothing of them is in memory."""
+    def taken(self, end: int, size: int) -> None:
+        """Those before an index are gone, with bodies of `size`; before long nothing of them is in memory."""
         self.first = end
-        if 2 * end > len(self.bodies):
+        self._behind += size
+        if 2 * end > len(self.bodies) or self._behind > _MUCH:
             self._drop(end)
 
     def _drop(self, count: int) -> None:
         self.uids, self.facts = self.uids[count:], self.facts[count:]
         self.properties, self.bodies = self.properties[count:], self.bodies[count:]
         self.position += count
-        self.first = 0
+        self.first = self._behind = 0
 
     def entries(self) -> list[Entry]:
         """Those that wait."""
