@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -161,6 +163,32 @@ def test_the_others_wait_on_as_they_came() -> None:
     assert len(ready._parcels) == 2
 
 
+def test_what_expires_behind_parcels_leaves_nothing_there() -> None:
+    """Nobody takes anything: of what came and went meanwhile no more is kept than waits."""
+    machine = Machine()
+    machine.consumer(messages=0, settled=True)
+    for _ in range(4):
+        machine.publish(25)
+    ready, now = machine.queue._entries.ready, 0
+    assert isinstance(ready, EntryList)
+    for _ in range(100):
+        machine.publish(5, ttl_ms=5, now=now)
+        now += 10
+        machine.queue.expire(now)
+    packed = [entry for each in ready._parcels for entry in each.entries()]
+    linked = sum(1 for _ in _chain(ready))
+    assert machine.queue.ready_count == 100
+    assert len(packed) + linked < 2 * 100
+    assert len(ready._parcels) < 100
+
+
+def _chain(ready: EntryList) -> Iterator[Entry]:
+    entry = ready.head
+    while entry is not None:
+        yield entry
+        entry = entry.next
+
+
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=9), st.integers(1, 9), st.integers(1, 9))
 @example([1, 0], 2, 1)
 def test_a_parcel_ends_where_credit_does(sizes: list[int], limit: int, size: int) -> None:
@@ -199,6 +227,23 @@ def _parcel(bodies: list[bytes], properties: bytes = b"\x00\x00") -> Parcel:
     parcel = Parcel(arrival, 0, len(bodies), 0)
     parcel.bodies = bodies
     return parcel
+
+
+def test_one_of_many_parcels_is_unpacked_by_itself() -> None:
+    """Of 3,000 the last is somebody's: the others wait as they came, and are looked at once."""
+    machine = Machine()
+    machine.consumer(messages=0, settled=True)
+    for _ in range(3_000):
+        machine.publish(1)
+    ready = machine.queue._entries.ready
+    assert isinstance(ready, EntryList)
+    begin = time.process_time()
+    found = ready.acquire({3_000})
+    assert time.process_time() - begin < 0.1
+    assert [each.message.uid for each in found] == [3_000]
+    assert machine.queue.ready_count == 2_999
+    ready.put_back(found)
+    assert [each.message.uid for each in machine.queue.entries()] == list(range(1, 3_001))
 
 
 def test_what_was_delivered_is_kept_no_longer() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from services.common.message.alike import are_alike
 from services.common.message.weight import weight
-from services.queue.machine.entry import Entry
+from services.queue.machine.entry import AVAILABLE, Entry
 from services.queue.machine.message import Message
 
 if TYPE_CHECKING:
@@ -111,5 +111,11 @@ class Bundle:
         return [entry.message.uid for entry in self._entries]
 
     def entries(self) -> list[Entry]:
-        """All of them, also those that were withdrawn."""
-        return self._entries
+        """Those that wait: others were taken out."""
+        return [entry for entry in self._entries if entry.state == AVAILABLE]
+
+    def take_out(self, uids: set[int]) -> list[Entry]:
+        """Those of these messages that wait. What stayed in it would be there twice once it had come back."""
+        taken = [entry for entry in self.entries() if entry.message.uid in uids]
+        self._entries = [entry for entry in self.entries() if entry.message.uid not in uids]
+        return taken
