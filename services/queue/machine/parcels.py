@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from services.queue.machine.order.parcel import Parcel
 
@@ -10,10 +10,14 @@ if TYPE_CHECKING:
     from services.queue.machine.arrival import Arrival
     from services.queue.machine.entries import Entries
 
+_FEWEST: Final = 4  # messages: fewer are entries in less time than they are sliced, and take no more memory
+
 
 def keep(its: Entries, arrival: Arrival, first: int, end: int) -> bool:
-    """Has messages `first` to `end - 1` wait so, if they can."""
-    if not its.ready.takes_parcels or not _are_plain(arrival, durable=its.options.durable) or not _is_plain(its):
+    """Has messages `first` to `end - 1` wait so, if they can, and are some."""
+    if end - first < _FEWEST or not its.ready.takes_parcels:
+        return False
+    if not _are_plain(arrival, durable=its.options.durable) or not _is_plain(its):
         return False
     if its.record.on:
         its.record.enqueued(arrival.span(first, end))

@@ -138,15 +138,15 @@ def test_no_object_is_made_for_what_nobody_settles() -> None:
     machine = Machine()
     consumer = machine.consumer(messages=0, settled=True)
     machine.publish(5)
-    machine.publish(3)
+    machine.publish(4)
     ready = machine.queue._entries.ready
     assert isinstance(ready.parcel(), Parcel)
     machine.queue.credit(consumer, 6, 0, 0)
     assert machine.link.uids() == [1, 2, 3, 4, 5, 6]
     rest = ready.parcel()
     assert rest
-    assert len(rest) == machine.queue.ready_count == 2
-    assert rest.bodies == [b"body"] * 3, "of what has gone little is kept"
+    assert len(rest) == machine.queue.ready_count == 3
+    assert rest.bodies == [b"body"] * 4, "of what has gone little is kept"
 
 
 def test_the_others_wait_on_as_they_came() -> None:
@@ -154,7 +154,7 @@ def test_the_others_wait_on_as_they_came() -> None:
     machine = Machine()
     machine.consumer(messages=0, settled=True)
     for _ in range(3):
-        machine.publish(2)
+        machine.publish(4)
     entry = machine.queue.get(machine.link, 0, settled=False)
     assert entry
     assert entry.message.uid == 1
@@ -230,20 +230,20 @@ def _parcel(bodies: list[bytes], properties: bytes = b"\x00\x00") -> Parcel:
 
 
 def test_one_of_many_parcels_is_unpacked_by_itself() -> None:
-    """Of 3,000 the last is somebody's: the others wait as they came, and are looked at once."""
+    """Of thousands the last is somebody's: the others wait as they came, and are looked at once."""
     machine = Machine()
     machine.consumer(messages=0, settled=True)
     for _ in range(3_000):
-        machine.publish(1)
+        machine.publish(4)
     ready = machine.queue._entries.ready
     assert isinstance(ready, EntryList)
     begin = time.process_time()
-    found = ready.acquire({3_000})
+    found = ready.acquire({12_000})
     assert time.process_time() - begin < 0.1
-    assert [each.message.uid for each in found] == [3_000]
-    assert machine.queue.ready_count == 2_999
+    assert [each.message.uid for each in found] == [12_000]
+    assert machine.queue.ready_count == 11_999
     ready.put_back(found)
-    assert [each.message.uid for each in machine.queue.entries()] == list(range(1, 3_001))
+    assert [each.message.uid for each in machine.queue.entries()] == list(range(1, 12_001))
 
 
 def test_what_was_delivered_is_kept_no_longer() -> None:
@@ -260,3 +260,19 @@ def test_what_was_delivered_is_kept_no_longer() -> None:
     parcel = machine.queue._entries.ready.parcel()
     assert parcel
     assert sum(map(len, parcel.bodies)) < 1 << 20
+
+
+def test_what_comes_one_by_one_is_an_entry() -> None:
+    """Columns of one take more than an entry does; behind parcels such ones wait together."""
+    machine = Machine()
+    consumer = machine.consumer(messages=0, settled=True)
+    machine.publish(1)
+    ready = machine.queue._entries.ready
+    assert isinstance(ready, EntryList)
+    assert not ready.packed
+    machine.publish(4)
+    for _ in range(100):
+        machine.publish(1)
+    assert len(ready._parcels) == 2
+    machine.queue.credit(consumer, 200, 0, 0)
+    assert machine.link.uids() == list(range(1, 106))

@@ -26,6 +26,7 @@ _SEARCH = 16  # entries that are looked at, about, to find the place of one amon
 _FEW = 64  # for each the list moves in memory: more take longer than to sort it
 _STEPS = 8  # along the chain, for each that leaves an empty place: these are a seventh of those that wait, or less
 _UNPACKED = 2  # messages, for each that leaves a parcel
+_BUNDLE = 512  # entries: no more come to such a one
 _ROW = 4096  # places that are looked at together, of those that came back …
 _EMPTY = 512  # … when so many more are empty
 
@@ -58,12 +59,18 @@ class EntryList(Arriving):
     def extend(self, entries: Iterable[Entry], size: int) -> None:
         """Appends new entries, whose positions are higher than all before; `size` is that of their bodies."""
         if self._parcels:
-            bundle = Bundle(entries)
-            self._parcels.append(bundle)
-            self.count += len(bundle)
+            self.count += self._bundle(entries)
         else:
             self.count += self._append(entries)
         self.size += size
+
+    def _bundle(self, entries: Iterable[Entry]) -> int:
+        last = self._parcels[-1]
+        if isinstance(last, Bundle) and len(last) < _BUNDLE:
+            return last.add(entries)
+        bundle = Bundle(entries)
+        self._parcels.append(bundle)
+        return len(bundle)
 
     def _append(self, entries: Iterable[Entry]) -> int:
         tail, count = self._tail, 0

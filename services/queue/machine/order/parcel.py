@@ -105,6 +105,12 @@ class Bundle:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def add(self, entries: Iterable[Entry]) -> int:
+        """They are behind these; gives how many."""
+        before = len(self._entries)
+        self._entries += entries
+        return len(self._entries) - before
+
     @property
     def uids(self) -> Sequence[int]:
         """Of those that are still in it."""
