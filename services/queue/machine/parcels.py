@@ -41,6 +41,16 @@ def gone(its: Entries, parcel: Parcel, end: int) -> None:
         its.on_gone()
 
 
+def ended(its: Entries) -> list[int]:
+    """The queue is about to end: they are no more, and nobody looks at any of them. Gives their uids."""
+    uids: list[int] = []
+    for parcel in its.ready.take_parcels():
+        _, kept = parcel.sizes(len(parcel.bodies))
+        its.context.account.let_go_parcel(len(parcel), kept, its.holding)
+        uids += parcel.uids[parcel.first :]
+    return uids
+
+
 def _are_plain(arrival: Arrival, *, durable: bool) -> bool:
     if arrival.place is not None or arrival.expires is not None or arrival.some_are_shared:
         return False

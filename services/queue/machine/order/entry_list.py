@@ -105,6 +105,13 @@ class EntryList(Arriving):
         if not len(parcel):
             self._parcels.popleft()
 
+    def take_parcels(self) -> list[Parcel]:
+        """As Ready says."""
+        parcels = [each for each in self._parcels if isinstance(each, Parcel)]
+        self._parcels = deque(each for each in self._parcels if isinstance(each, Bundle))
+        self.count -= sum(map(len, parcels))
+        return parcels
+
     @property
     def packed(self) -> bool:
         """Whether something waits behind the chain."""
