@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from services.queue.machine.order.parcel import Parcel
 
@@ -10,10 +10,14 @@ if TYPE_CHECKING:
     from services.queue.machine.arrival import Arrival
     from services.queue.machine.entries import Entries
 
+_FEWEST: Final = 4  # messages: fewer are entries in less time than they are sliced, and take no more memory
+
 
 def keep(its: Entries, arrival: Arrival, first: int, end: int) -> bool:
-    """Has messages `first` to `end - 1` wait so, if they can."""
-    if not its.ready.takes_parcels or not _are_plain(arrival, durable=its.options.durable) or not _is_plain(its):
+    """Has messages `first` to `end - 1` wait so, if they can, and are some."""
+    if end - first < _FEWEST or not its.ready.takes_parcels:
+        return False
+    if not _are_plain(arrival, durable=its.options.durable) or not _is_plain(its):
         return False
     if its.record.on:
         its.record.enqueued(arrival.span(first, end))
@@ -35,6 +39,15 @@ def gone(its: Entries, parcel: Parcel, end: int) -> None:
     its.context.account.let_go_parcel(count, sizes.kept, its.holding)
     if its.on_gone is not None:  # features know of none: nobody has had any of them
         its.on_gone()
+
+
+def ended(its: Entries) -> list[int]:
+    """The queue is about to end: they are no more, and nobody looks at any of them. Gives their uids."""
+    uids: list[int] = []
+    for parcel in its.ready.take_parcels():
+        its.context.account.let_go_parcel(len(parcel), parcel.sizes(len(parcel.bodies)).kept, its.holding)
+        uids += parcel.uids[parcel.first :]
+    return uids
 
 
 def _are_plain(arrival: Arrival, *, durable: bool) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from services.queue.machine import parcels
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.backlog import Backlog
 from services.queue.machine.claims import Claims
@@ -28,7 +29,7 @@ from services.queue.machine.options import QueueOptions
 from services.queue.machine.order.ready import CreateReady
 from services.queue.machine.overflow import OverflowPolicy
 from services.queue.machine.picking import Picking
-from services.queue.machine.record import QueueRecord
+from services.queue.machine.record import QueueRecord, uids_of
 from services.queue.machine.room import Room
 from services.queue.machine.seeking import Seeking
 from services.queue.machine.settlement import EntrySettlement
@@ -237,6 +238,7 @@ class Queue:
     def end(self, *, durable: bool) -> int:
         """Gives its memory back (`durable`: dequeues in the journal too); gives how many messages were ready."""
         count = self._entries.count
+        parcels.ended(self._entries)
         entries = self._entries.clear()
         if durable:
             self._entries.forget(entries)
@@ -244,6 +246,11 @@ class Queue:
             self._entries.forget_dequeued(entries)
         self._end_features(durable=durable)
         return count
+
+    def all_gone(self, *, safe: bool) -> list[int]:
+        """It is about to `end`: the messages that it had, without those that are on disk if these are `safe` there."""
+        entries = (entry for entry in self._entries if entry.part is None or not safe)
+        return [*parcels.ended(self._entries), *uids_of(entries)]
 
     def give_up(self) -> list[Entry]:
         """It ends before it was served: gives what it was given back, which is somebody else's from now on."""

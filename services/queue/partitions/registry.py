@@ -15,7 +15,6 @@ from services.common.topology.slots import SlotId, slot_of
 from services.queue.machine.message import NOBODYS
 from services.queue.machine.options import QueueOptions, read_options
 from services.queue.machine.queue import Queue
-from services.queue.machine.record import uids_of
 from services.queue.partitions.deletions import Deletions
 from services.queue.partitions.partition import Awaited, Partition, PartitionState
 from services.queue.partitions.unheard_queues import UnheardQueues
@@ -259,7 +258,7 @@ class Registry:
 
 def _tell_deleted(queue: Queue, now: int) -> None:
     """Records that the queue's messages are dropped with it."""
-    if not (uids := uids_of(queue.entries())):
+    if not (uids := queue.all_gone(safe=False)):
         return
     expired = queue.use.expired(now)
     if expired:
@@ -269,7 +268,7 @@ def _tell_deleted(queue: Queue, now: int) -> None:
 
 def _tell_lost(queue: Queue) -> None:
     """Records that messages that are not on disk are lost: the next owner does not find them."""
-    if uids := uids_of(entry for entry in queue.entries() if entry.part is None):
+    if uids := queue.all_gone(safe=True):
         queue.record.dropped(uids, stages.NO_OWNER)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from services.queue.machine.entry import Entry
@@ -136,15 +138,15 @@ def test_no_object_is_made_for_what_nobody_settles() -> None:
     machine = Machine()
     consumer = machine.consumer(messages=0, settled=True)
     machine.publish(5)
-    machine.publish(3)
+    machine.publish(4)
     ready = machine.queue._entries.ready
     assert isinstance(ready.parcel(), Parcel)
     machine.queue.credit(consumer, 6, 0, 0)
     assert machine.link.uids() == [1, 2, 3, 4, 5, 6]
     rest = ready.parcel()
     assert rest
-    assert len(rest) == machine.queue.ready_count == 2
-    assert rest.bodies == [b"body"] * 3, "of what has gone little is kept"
+    assert len(rest) == machine.queue.ready_count == 3
+    assert rest.bodies == [b"body"] * 4, "of what has gone little is kept"
 
 
 def test_the_others_wait_on_as_they_came() -> None:
@@ -152,10 +154,140 @@ def test_the_others_wait_on_as_they_came() -> None:
     machine = Machine()
     machine.consumer(messages=0, settled=True)
     for _ in range(3):
-        machine.publish(2)
+        machine.publish(4)
     entry = machine.queue.get(machine.link, 0, settled=False)
     assert entry
     assert entry.message.uid == 1
     ready = machine.queue._entries.ready
     assert isinstance(ready, EntryList)
     assert len(ready._parcels) == 2
+
+
+def test_what_expires_behind_parcels_leaves_nothing_there() -> None:
+    """Nobody takes anything: of what came and went meanwhile no more is kept than waits."""
+    machine = Machine()
+    machine.consumer(messages=0, settled=True)
+    for _ in range(4):
+        machine.publish(25)
+    ready, now = machine.queue._entries.ready, 0
+    assert isinstance(ready, EntryList)
+    for _ in range(100):
+        machine.publish(5, ttl_ms=5, now=now)
+        now += 10
+        machine.queue.expire(now)
+    packed = [entry for each in ready._parcels for entry in each.entries()]
+    linked = sum(1 for _ in _chain(ready))
+    assert machine.queue.ready_count == 100
+    assert len(packed) + linked < 2 * 100
+    assert len(ready._parcels) < 100
+
+
+def _chain(ready: EntryList) -> Iterator[Entry]:
+    entry = ready.head
+    while entry is not None:
+        yield entry
+        entry = entry.next
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=9), st.integers(1, 9), st.integers(1, 9))
+@example([1, 0], 2, 1)
+def test_a_parcel_ends_where_credit_does(sizes: list[int], limit: int, size: int) -> None:
+    """As entries do: the next is taken as long as there is credit for one more, and bytes of it."""
+    parcel = _parcel([b"x" * each for each in sizes], properties=b"")
+    left, taken = size, 0
+    while taken < min(limit, len(sizes)) and left > 0:
+        left -= sizes[taken]
+        taken += 1
+    assert parcel.end_of(limit, size) == taken
+
+
+@pytest.mark.parametrize("count", [2_000, 20_000])
+def test_credit_for_one_looks_at_no_more_than_a_few(count: int) -> None:
+    """However many wait in the parcel, whose consumer may be sent messages without end but few bytes."""
+    bodies = _Counted([b"x"] * count)
+    parcel = _parcel(bodies)
+    assert parcel.end_of(1 << 30, 1) == 1
+    assert bodies.looks <= 1000
+
+
+class _Counted(list[bytes]):
+    """How many of it were asked for."""
+
+    looks = 0
+
+    def __getitem__(self, which: Any) -> Any:
+        found = super().__getitem__(which)
+        self.looks += len(found) if isinstance(which, slice) else 1
+        return found
+
+
+def _parcel(bodies: list[bytes], properties: bytes = b"\x00\x00") -> Parcel:
+    machine = Machine()
+    arrival = machine.arrival([facts("e")] * len(bodies), [properties] * len(bodies))
+    parcel = Parcel(arrival, 0, len(bodies), 0)
+    parcel.bodies = bodies
+    return parcel
+
+
+def test_one_of_many_parcels_is_unpacked_by_itself() -> None:
+    """Of thousands the last is somebody's: the others wait as they came, and are looked at once."""
+    machine = Machine()
+    machine.consumer(messages=0, settled=True)
+    for _ in range(3_000):
+        machine.publish(4)
+    ready = machine.queue._entries.ready
+    assert isinstance(ready, EntryList)
+    begin = time.process_time()
+    found = ready.acquire({12_000})
+    assert time.process_time() - begin < 0.1
+    assert [each.message.uid for each in found] == [12_000]
+    assert machine.queue.ready_count == 11_999
+    ready.put_back(found)
+    assert [each.message.uid for each in machine.queue.entries()] == list(range(1, 12_001))
+
+
+def test_what_was_delivered_is_kept_no_longer() -> None:
+    """Large bodies before many small ones: those that have gone are not in memory, as the account says."""
+    machine = Machine()
+    consumer = machine.consumer(messages=0, settled=True)
+    its = [facts("e")] * 9
+    arrival = machine.arrival(its)
+    arrival.bodies = [bytes(1 << 20)] * 4 + [b""] * 5
+    machine.queue.publish(arrival, 0)
+    del arrival
+    machine.queue.credit(consumer, 4, 0, 0)
+    machine.link.taken()
+    parcel = machine.queue._entries.ready.parcel()
+    assert parcel
+    assert sum(map(len, parcel.bodies)) < 1 << 20
+
+
+def test_what_comes_one_by_one_is_an_entry() -> None:
+    """Columns of one take more than an entry does; behind parcels such ones wait together."""
+    machine = Machine()
+    consumer = machine.consumer(messages=0, settled=True)
+    machine.publish(1)
+    ready = machine.queue._entries.ready
+    assert isinstance(ready, EntryList)
+    assert not ready.packed
+    machine.publish(4)
+    for _ in range(100):
+        machine.publish(1)
+    assert len(ready._parcels) == 2
+    machine.queue.credit(consumer, 200, 0, 0)
+    assert machine.link.uids() == list(range(1, 106))
+
+
+def test_a_queue_ends_without_a_look_at_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its record has all that it had, and their memory is given back: a great deal would take long one by one."""
+    machine = Machine()
+    consumer = machine.consumer(messages=0, settled=True)
+    machine.publish(2)
+    machine.publish(6)
+    machine.publish(6, ttl_ms=5)
+    machine.publish(2, persistent=True)
+    machine.queue.credit(consumer, 3, 0, 0)
+    monkeypatch.setattr(Parcel, "entries", None)
+    assert sorted(machine.queue.all_gone(safe=True)) == list(range(4, 17))
+    machine.queue.end(durable=True)
+    assert machine.account.used == machine.queue.holding.size == 0

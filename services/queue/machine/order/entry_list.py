@@ -25,6 +25,8 @@ from services.queue.machine.order.sorted_front import SortedFront
 _SEARCH = 16  # entries that are looked at, about, to find the place of one among many
 _FEW = 64  # for each the list moves in memory: more take longer than to sort it
 _STEPS = 8  # along the chain, for each that leaves an empty place: these are a seventh of those that wait, or less
+_UNPACKED = 2  # messages, for each that leaves a parcel
+_BUNDLE = 512  # entries: no more come to such a one
 _ROW = 4096  # places that are looked at together, of those that came back …
 _EMPTY = 512  # … when so many more are empty
 
@@ -36,7 +38,9 @@ def _descending(entry: Entry) -> int:
 class EntryList(Arriving):
     """Available entries in order of position. `count` and `size` (bytes of bodies) are of those that are available."""
 
-    __slots__ = ("_back", "_closing", "_empty", "_head", "_parcels", "_returned", "_row", "_tail", "count", "size")
+    __slots__ = (
+        "_back", "_closing", "_empty", "_head", "_loose", "_parcels", "_returned", "_row", "_tail", "count", "size",
+    )  # fmt: skip
 
     takes_parcels = True
 
@@ -47,6 +51,7 @@ class EntryList(Arriving):
         self._parcels = deque[Parcel | Bundle]()  # behind the chain
         self._back: list[Entry] = []  # what has come back since; lowest position last, the others in any order
         self._closing: Entry | None = None  # in the chain; behind it empty places are looked for
+        self._loose = 0  # messages of parcels that may be unpacked for what has left them
         self._empty = self._row = 0  # places that became empty among what came back, and where to look for them
         self.count = 0
         self.size = 0
@@ -54,12 +59,18 @@ class EntryList(Arriving):
     def extend(self, entries: Iterable[Entry], size: int) -> None:
         """Appends new entries, whose positions are higher than all before; `size` is that of their bodies."""
         if self._parcels:
-            bundle = Bundle(entries)
-            self._parcels.append(bundle)
-            self.count += len(bundle)
+            self.count += self._bundle(entries)
         else:
             self.count += self._append(entries)
         self.size += size
+
+    def _bundle(self, entries: Iterable[Entry]) -> int:
+        last = self._parcels[-1]
+        if isinstance(last, Bundle) and len(last) < _BUNDLE:
+            return last.add(entries)
+        bundle = Bundle(entries)
+        self._parcels.append(bundle)
+        return len(bundle)
 
     def _append(self, entries: Iterable[Entry]) -> int:
         tail, count = self._tail, 0
@@ -90,9 +101,16 @@ class EntryList(Arriving):
         """As Ready says."""
         self.count -= end - parcel.first
         self.size -= size
-        parcel.taken(end)
+        parcel.taken(end, size)
         if not len(parcel):
             self._parcels.popleft()
+
+    def take_parcels(self) -> list[Parcel]:
+        """As Ready says."""
+        parcels = [each for each in self._parcels if isinstance(each, Parcel)]
+        self._parcels = deque(each for each in self._parcels if isinstance(each, Bundle))
+        self.count -= sum(map(len, parcels))
+        return parcels
 
     @property
     def packed(self) -> bool:
@@ -101,11 +119,11 @@ class EntryList(Arriving):
 
     def unpacked(self) -> Entry | None:
         """The first entry of the next parcel, whose messages are in the chain from now on; None where there is none."""
-        if not self._parcels:
-            return None
-        entries = self._parcels.popleft().entries()
-        self._append(entries)
-        return entries[0]
+        while self._parcels:
+            if entries := self._parcels.popleft().entries():
+                self._append(entries)
+                return entries[0]
+        return None
 
     def put_back(self, entries: list[Entry]) -> None:
         """Makes acquired entries available again, at their places."""
@@ -211,14 +229,14 @@ class EntryList(Arriving):
     def acquire(self, uids: set[int]) -> list[Entry]:
         """Acquires the available entries of these messages wherever they stand, and takes them out."""
         self._sort_in()
-        while any(not uids.isdisjoint(parcel.uids) for parcel in self._parcels):
-            self.unpacked()
         found = [entry for entry in self._returned if entry.state == AVAILABLE and entry.message.uid in uids]
         for entry in found:
             self._acquired(entry)
         if found:
             self._returned = [entry for entry in self._returned if entry.state == AVAILABLE]
         found += self._take_out(uids, len(uids) - len(found))
+        if self._parcels and len(found) < len(uids):
+            found += self._take_packed(uids)
         found.sort(key=attrgetter("position"))
         return found
 
@@ -240,7 +258,18 @@ class EntryList(Arriving):
             self._close_chain()
         else:
             self._close_returned()
+            self._unpack_some()
         return taken
+
+    def _unpack_some(self) -> None:
+        """For each that may have left a parcel: what is in the chain leaves no empty places for long.
+
+        What leaves a parcel is past its time, and nothing is packed any more where some messages have one.
+        """
+        self._loose = self._loose + _UNPACKED if self._parcels else 0
+        while self._parcels and len(self._parcels[0]) <= self._loose:
+            self._loose -= len(self._parcels[0])
+            self.unpacked()
 
     def _close_chain(self) -> None:
         """Looks for empty places a few steps further."""
@@ -277,6 +306,17 @@ class EntryList(Arriving):
             else:
                 before = entry
             entry = following
+        return taken
+
+    def _take_packed(self, uids: set[int]) -> list[Entry]:
+        """Out of parcels: the others wait as they came."""
+        taken: list[Entry] = []
+        for at, parcel in enumerate(list(self._parcels)):
+            if not uids.isdisjoint(parcel.uids):
+                bundle = self._parcels[at] = Bundle(parcel.entries())
+                taken += bundle.take_out(uids)
+        for entry in taken:
+            self._acquired(entry)
         return taken
 
     def clear(self) -> list[Entry]:

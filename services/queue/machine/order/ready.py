@@ -79,6 +79,9 @@ class Ready(Protocol):
     def taken_from(self, parcel: Parcel, end: int, size: int) -> None:
         """Those before an index were taken out of the one that is next; `size` is that of their bodies."""
 
+    def take_parcels(self) -> list[Parcel]:
+        """All of them, of a queue that ends: its `size` is none any more."""
+
 
 class Fresh(NamedTuple):
     """An entry that has come in; `back`: it was there before, and somebody had it."""
@@ -133,6 +136,10 @@ class EntriesOnly:
 
     def taken_from(self, parcel: Parcel, end: int, size: int) -> None:
         """Never."""
+
+    def take_parcels(self) -> list[Parcel]:
+        """There are none, or they are of a list behind, and are entries when they leave it."""
+        return []
 
 
 class Arriving(EntriesOnly):

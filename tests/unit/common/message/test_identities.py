@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pamqp import commands
 
 from services.common.message.amqp_0_9 import FORMAT
+from services.common.message.amqp_0_9.fields import may_say, seeming, seeming_of
 from services.common.message.amqp_0_9.identities import named_together
 from services.common.message.identities import Named, each
 from services.common.message.remembered import LONGEST
@@ -49,6 +50,16 @@ _COLUMNS = st.lists(_PROPERTIES.map(lambda properties: properties.marshal()), mi
 _MUTATIONS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 1 << 10), st.integers(0, 255)), max_size=2)
 
 
+def _changed(column: list[bytes], mutations: Any) -> list[bytes]:
+    """Some octets of them."""
+    column = list(column)
+    for which, where, value in mutations:
+        octets = bytearray(column[which % len(column)])
+        octets[where % len(octets)] = value
+        column[which % len(column)] = bytes(octets)
+    return column
+
+
 def _by_message(found: Any) -> set[tuple[int, str, str]]:
     return {(index, kind, name) for kind, indexes, ids in found for index, name in zip(indexes, ids, strict=True)}
 
@@ -61,10 +72,7 @@ def _trace(number: int) -> bytes:
 @given(_COLUMNS, _MUTATIONS)
 def test_they_are_those_of_each(column: list[bytes], mutations: Any) -> None:
     """Any properties, some octets of them changed: as they are read one by one, and nothing of what cannot be read."""
-    for which, where, value in mutations:
-        octets = bytearray(column[which % len(column)])
-        octets[where % len(octets)] = value
-        column[which % len(column)] = bytes(octets)
+    column = _changed(column, mutations)
     assert _by_message(FORMAT.identities_of(column)) == _by_message(each(FORMAT.identities, column))
 
 
@@ -77,6 +85,17 @@ def test_what_is_kept_is_what_each_keeps(column: list[bytes], long: bool) -> Non
         column.append(commands.Basic.Properties(headers=headers, message_id="m").marshal())
     kept = FORMAT.identifying_of(column) or [b""] * len(column)
     assert list(kept) == [FORMAT.identifying(properties) for properties in column]
+
+
+@pytest.mark.fuzz
+@given(_COLUMNS, _MUTATIONS)
+def test_what_they_seem_to_say_is_what_each_seems_to(column: list[bytes], mutations: Any) -> None:
+    """Whether publishers trace them, and more, is seen of a column as it is of each."""
+    column = _changed(column, mutations)
+    joined = b"".join(column)
+    may = may_say(joined)
+    found = seeming_of(column, joined) or [0] * len(column)
+    assert list(found) == [seeming(properties, may) for properties in column]
 
 
 def test_those_that_are_built_alike_are_not_looked_at_one_by_one() -> None:
