@@ -197,6 +197,7 @@ class PeerLink(Holder):
 
     def _ended(self, touched: Sequence[Queue]) -> None:
         self._host.returning.over(self)
+        self._on_the_way.over()
         for queue in self._unused:
             # Another Queue object if the partition has left and come back: that one has the consumers.
             present = self._host.registry.queues.get(queue.options.queue_id)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from services.queue.links import on_the_way
+from services.queue.machine.consumers import Consumer, Consumers
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
 
@@ -172,14 +174,16 @@ async def test_a_gateway_that_says_nothing(stage: Stage, monkeypatch: pytest.Mon
     await stage.other.until(lambda: _to(stage.other, 2) == [b"c", b"d", b"a", b"b"])
 
 
-async def test_a_gateway_that_goes(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it had is back first, as delivered before."""
-    monkeypatch.setattr(on_the_way, "_SECONDS", 0.05)
+@pytest.mark.parametrize("seconds", [0.05, 30])
+async def test_a_gateway_that_goes(stage: Stage, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """What it had is back first, as delivered before; then nothing more is waited for."""
+    monkeypatch.setattr(on_the_way, "_SECONDS", seconds)
     await stage.prepare()
     await stage.ends()
     await stage.next()
     await stage.link.close()
-    await stage.other.until(lambda: len(_to(stage.other, 2)) == 4)
+    async with asyncio.timeout(10):
+        await stage.other.until(lambda: len(_to(stage.other, 2)) == 4)
     assert _to(stage.other, 2) == _ALL
     assert [(run.count, run.attempts) for run in stage.other.runs] == [(2, 1), (2, 0)]
 
@@ -194,3 +198,29 @@ async def test_a_queue_that_is_deleted_meanwhile(stage: Stage) -> None:
     await stage.other.attach(other, 7)
     await stage.other.publish(other, [b"x"])
     await stage.other.until(lambda: _to(stage.other, 7) == [b"x"])
+
+
+class _Looked(Consumer):
+    """Counts how often it is looked at."""
+
+    __slots__ = ()
+    looks = 0
+
+    @property
+    def browse(self) -> bool:  # type: ignore[override]
+        _Looked.looks += 1
+        return False
+
+    @browse.setter
+    def browse(self, _: bool) -> None: ...
+
+
+def test_many_that_end_one_after_the_other() -> None:
+    """Not all of them are looked at for each: where somebody else is served there is nothing to wait for."""
+    consumers, many = Consumers(), [_Looked(number, Mock(), messages=1, size=1) for number in range(1000)]
+    for each in many:
+        consumers.add(each)
+    _Looked.looks = 0
+    assert not any(consumers.are_all({each}) for each in many)
+    assert _Looked.looks < 10_000
+    assert consumers.are_all(set(many))
