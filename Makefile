@@ -37,7 +37,7 @@ run: $(BROKER)
 # are another control group: they have their share beside what computes.
 # Steady traffic is last and by itself, since it looks for what is slow.
 CONTRACT := tests/contract/gateway tests/contract
-UNITS := $(addprefix tests/unit/,mgmt mgmt/tree mgmt/rabbitmq queue common store gateway)
+UNITS := $(addprefix tests/unit/,store mgmt common mgmt/tree queue gateway mgmt/rabbitmq)
 FAST := tests/unit tests/contract tests/conformance
 CLIENTS := tests/interop tests/tracing
 COMPUTE := tests/spark tests/simulation

@@ -21,6 +21,8 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # A plan is written down each time that it changes: the usual form takes a tenth of the time of a short job.
+    "spark.sql.ui.explainMode": "simple",
     # Or each function of a column asks Java several times, to say which line of Python made it, should it fail.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.adaptive.enabled": "true",

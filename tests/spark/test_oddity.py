@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import SparkSession, Window
 
 from spark.jobs.oddity import Bounds, with_oddity
+from tests.support.spark_session import compiling
 
 WINDOWS, EDGES = 240, 20
 BOUNDS = Bounds(history=30, least=8, threshold=6.0)
@@ -32,7 +33,12 @@ def _bursty(random: np.random.Generator) -> dict[str, np.ndarray]:
 
 def _odd(spark: SparkSession, edges: dict[str, np.ndarray], bounds: Bounds = BOUNDS) -> list[tuple[str, int]]:
     rows = [(edge, window, float(value)) for edge, values in edges.items() for window, value in enumerate(values)]
-    values = spark.createDataFrame(rows, "edge string, window int, value double").selectExpr("*", "10.0d as least")
+    # Of 40,000 windows, each with 300 before it, the interpreter makes minutes of processor time: seconds are enough.
+    values = (
+        compiling(spark)
+        .createDataFrame(rows, "edge string, window int, value double")
+        .selectExpr("*", "10.0d as least")
+    )
     found = with_oddity(values, Window.partitionBy("edge").orderBy("window"), bounds).where("odd")
     return sorted((row["edge"], row["window"]) for row in found.collect())
 

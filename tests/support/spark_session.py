@@ -12,7 +12,7 @@ from spark.session import build_session
 from tests.support.spark_cluster import QUICK
 
 # For a few rows, generating Java and compiling it takes longer than interpreting the plan. Tests on a cluster and those
-# of the command line generate it.
+# of the command line generate it, and those of many rows: see `compiling`.
 _SMALL = {
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.codegen.wholeStage": "false",
@@ -28,3 +28,10 @@ def quick_session() -> Iterator[SparkSession]:
         session = build_session("local[2]", "1g", _SMALL)
     yield session
     session.stop()
+
+
+def compiling(session: SparkSession) -> SparkSession:
+    """A session beside it that generates Java for what it computes of a row."""
+    beside = session.newSession()
+    beside.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
+    return beside

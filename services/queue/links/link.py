@@ -67,8 +67,7 @@ class PeerLink(Holder):
         self.name = self.member = ""  # `member` is whom the peer addresses: perhaps a former one at this address
         self.selections: dict[int, Selecting] = {}  # by their requests
         self.told = PeerReports(host.registry)
-        self._receiving = False
-        self._on_the_way = OnTheWay(host, self)
+        self._receiving, self._on_the_way = False, OnTheWay(host, self)
         self._unused: list[Queue] = []  # queues left without a consumer
         self._batches = Batches(host.registry.partitions, host.unheard)
 

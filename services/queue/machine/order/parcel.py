@@ -19,6 +19,7 @@ from services.queue.machine.message import Message
 if TYPE_CHECKING:
     from services.common.message.facts import Facts
     from services.queue.machine.arrival import Arrival
+    from services.queue.machine.body import Body
 
 
 class Parcel:
@@ -33,7 +34,7 @@ class Parcel:
         self.uids: Sequence[int] = arrival.uids[own]
         self.facts: Sequence[Facts] = arrival.facts[own]
         self.properties: Sequence[bytes] = arrival.properties[own]
-        self.bodies: Sequence[bytes] = arrival.bodies[own]
+        self.bodies: Sequence[Body] = arrival.bodies[own]
         self.position = position
         self.first = 0
 
