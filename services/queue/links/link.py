@@ -54,9 +54,7 @@ class PeerLink(Holder):
         super().__init__()
         self.outbox = Outbox(self._something_to_say, host.peers_bodies)
         self.deliveries = self.outbox.deliveries
-        self._wake = wake
-        self.fail = fail
-        self._host = host
+        self._host, self._wake, self.fail = host, wake, fail
         self.consumers: dict[int, tuple[Consumer, Queue]] = {}
         self._awaiting: dict[int, tuple[Awaited, pb.AttachConsumer]] = {}  # by consumer
         self._touched: WeakKeyDictionary[Queue, None] = WeakKeyDictionary()  # in the order of use
