@@ -1,21 +1,24 @@
 """What is on its way to consumers that end, when there is nobody else: it comes back before others get what follows it.
 
 Their gateway gives it back when it reads it. Until it has read as far as to the news of their end, the queue delivers
-nothing; it was not going to, but the next consumer may be here by then.
+nothing; it was not going to, but the next consumer may be here by then. The same where others are there, and get a
+group of messages of which the former one has some.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from services.common.containment import by_itself, for_each
+from services.queue.machine.consumers import Consumer
+from services.queue.machine.queue import Queue
 
 if TYPE_CHECKING:
     from services.queue.host import Host
     from services.queue.links.link import PeerLink
-    from services.queue.machine.queue import Queue
 
 _SECONDS: Final = 1.0  # that a gateway which is there may take to say what it has read
 
@@ -31,10 +34,11 @@ class OnTheWay:
 
     def hold_up(self, handles: Iterable[int]) -> None:
         """These end by the frame at hand; before anything of it is done, since the next one may come by it, too."""
-        there = self._link.consumers
-        ending = dict(there[handle] for handle in handles if handle in there)
-        for queue in dict.fromkeys(ending.values()):
-            if queue.unsettled and queue.consumers.are_all(ending):
+        there, ending = self._link.consumers, defaultdict[Queue, set[Consumer]](set)
+        for consumer, queue in (there[handle] for handle in handles if handle in there):
+            ending[queue].add(consumer)
+        for queue, its in ending.items():
+            if queue.unsettled and (queue.consumers.are_all(its) or any(map(queue.hands_groups_on, its))):
                 queue.giving_back.hold_up()
                 self._held_up.append(queue)
 

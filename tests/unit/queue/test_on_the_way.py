@@ -11,7 +11,9 @@ import pytest
 from services.queue.links import on_the_way
 from services.queue.machine.consumers import Consumer, Consumers
 from services.rpc import queue_pb2 as pb
+from tests.support.messages import PROPERTIES
 from tests.support.queue_house import House, RawLink
+from tests.support.queue_machine import AMQP_0_9
 
 _ORIGIN, _OTHER = 1001, 1002
 _ALL = [b"a", b"b", b"c", b"d"]
@@ -47,6 +49,16 @@ class Stage:
         self.other = await self.house.link(origin=_OTHER, tells=True)
         await self.link.attach(self.queue_id, messages=2)
         await self.other.publish(self.queue_id, _ALL)
+        await self.link.until(lambda: len(self.link.uids) == 2)
+
+    async def prepare_beside(self, consumer: int, properties: bytes, **queue: Any) -> None:
+        """The same beside a consumer of the other gateway; all messages have these properties."""
+        self.queue_id = await self.house.declare("q", **queue)
+        self.link = await self.house.link(origin=_ORIGIN, tells=True)
+        self.other = await self.house.link(origin=_OTHER, tells=True)
+        await self.link.attach(self.queue_id, messages=2)
+        await self.next(consumer)
+        await self.other.publish(self.queue_id, _ALL, properties=properties)
         await self.link.until(lambda: len(self.link.uids) == 2)
 
     async def next(self, consumer: int = 2, **attach: Any) -> None:
@@ -224,3 +236,14 @@ def test_many_that_end_one_after_the_other() -> None:
     assert not any(consumers.are_all({each}) for each in many)
     assert _Looked.looks < 10_000
     assert consumers.are_all(set(many))
+
+
+async def test_a_group_of_messages(stage: Stage) -> None:
+    """It becomes another's who is there already, from its beginning."""
+    await stage.prepare_beside(3, AMQP_0_9.with_headers(PROPERTIES, {"g": "a"}), table={"qpid.group_header_key": "g"})
+    assert _to(stage.other, 3) == []
+    await stage.ends()
+    await stage.other.ready(stage.queue_id, 9)
+    assert _to(stage.other, 3) == []
+    await stage.comes_back()
+    await stage.other.until(lambda: _to(stage.other, 3) == _ALL)
