@@ -61,11 +61,10 @@ class PeerLink(Holder):
         self._transactions = Transactions(host, self)
         self._suspended: list[tuple[pb.LinkFrame, Sequence[Raw]]] = []
         self._settling = 0  # frames with settlements, so far
-        self._tells = False
         self.name = self.member = ""  # `member` is whom the peer addresses: perhaps a former one at this address
         self.selections: dict[int, Selecting] = {}  # by their requests
         self.told = PeerReports(host.registry)
-        self._receiving, self._on_the_way = False, OnTheWay(host, self)
+        self._tells, self._receiving, self._on_the_way = False, False, OnTheWay(host, self)
         self._unused: list[Queue] = []  # queues left without a consumer
         self._batches = Batches(host.registry.partitions, host.unheard)
 
@@ -230,6 +229,8 @@ class PeerLink(Holder):
         if found := self.consumers.pop(consumer.handle, None):
             self._host.events.publish(cancelled(consumer, found[1].options, self.name, reason))
             self.outbox.frame.cancelled.add(consumer=consumer.handle, reason=reason, text=text)
+            if reason == pb.STOLEN and self._tells:
+                self._on_the_way.stolen(found[1])
 
     def holds_of(self, queue: Queue) -> None:
         """The link may hold entries of `queue` from now on."""

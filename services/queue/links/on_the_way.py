@@ -46,12 +46,21 @@ class OnTheWay:
         """They have ended: their queues go on when what is unsettled yet is back, if it was on its way."""
         queues, self._held_up = self._held_up, []
         for queue in queues:
-            wait = _Wait(self._host, self._link, queue, self._waits)
-            if not queue.unsettled:
-                wait.end()
-            elif not self._link.broken:
-                wait.begin()
-                self._link.outbox.when_read(wait.end)
+            self._wait_for(queue)
+
+    def stolen(self, queue: Queue) -> None:
+        """Another consumer, which is not served yet, has taken the place of one that ends by this."""
+        if queue.unsettled:
+            queue.giving_back.hold_up()
+            self._wait_for(queue)
+
+    def _wait_for(self, queue: Queue) -> None:
+        wait = _Wait(self._host, self._link, queue, self._waits)
+        if not queue.unsettled:
+            wait.end()
+        elif not self._link.broken:
+            wait.begin()
+            self._link.outbox.when_read(wait.end)
 
     def over(self) -> None:
         """The link is, and all that it held is back."""

@@ -247,3 +247,23 @@ async def test_a_group_of_messages(stage: Stage) -> None:
     assert _to(stage.other, 3) == []
     await stage.comes_back()
     await stage.other.until(lambda: _to(stage.other, 3) == _ALL)
+
+
+async def test_a_stolen_link(stage: Stage) -> None:
+    """Who takes a consumer's place gets what was on its way to it first."""
+    await stage.prepare()
+    await stage.next(steals=True)
+    await stage.link.until(lambda: any(frame.cancelled for frame in stage.link.frames))
+    assert _to(stage.other, 2) == []
+    await stage.comes_back()
+    await stage.other.until(lambda: _to(stage.other, 2) == _ALL)
+
+
+async def test_a_link_that_is_stolen_on_its_connection(stage: Stage) -> None:
+    """The same through one gateway, whose client keeps what it has."""
+    await stage.prepare()
+    await stage.link.send(attaches=[_attach(stage.queue_id, 2, steals=True)])
+    await stage.link.until(lambda: any(frame.cancelled for frame in stage.link.frames))
+    assert _to(stage.link, 2) == []
+    await stage.link.send(heard=sum(1 for frame in stage.link.frames if frame.done))
+    await stage.link.until(lambda: _to(stage.link, 2) == [b"c", b"d"])
