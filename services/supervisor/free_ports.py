@@ -15,8 +15,9 @@ def need_free_ports(settings: Settings) -> None:
     for variable in ("amqp_port", *(("amqps_port",) if secured(settings) else ())):
         port = getattr(settings, variable)
         for family, kind, protocol, _, address in _addresses(settings.amqp_host, port):
-            with socket.socket(family, kind, protocol) as tried:
-                _try(tried, address, f"{settings.amqp_host or '*'} port {port}", f"HOPLINE_{variable.upper()}")
+            if tried := _socket(family, kind, protocol):
+                with tried:
+                    _try(tried, address, f"{settings.amqp_host or '*'} port {port}", f"HOPLINE_{variable.upper()}")
 
 
 def secured(settings: Settings) -> bool:
@@ -29,6 +30,14 @@ def _addresses(host: str, port: int) -> Iterator[tuple[int, int, int, str, tuple
         yield from socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError:
         return  # gateways say so, who look it up again
+
+
+def _socket(*kind: int) -> socket.socket | None:
+    """None where the kernel does not know the family, as of IPv6 where that is switched off."""
+    try:
+        return socket.socket(*kind)
+    except OSError:
+        return None
 
 
 def _try(tried: socket.socket, address: tuple[object, ...], where: str, variable: str) -> None:

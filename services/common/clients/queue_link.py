@@ -344,7 +344,7 @@ class QueueLink:
         if frame.HasField("blocked"):
             self.full_everywhere, self.full = frame.blocked.everywhere, frozenset(slots_in(frame.blocked.queue_ids))
         by_itself("carrying out a queue process's frame", lambda: self._listener.received(self, frame, bodies))
-        if frame.detached and frame.done:
+        if frame.done and (frame.detached or frame.cancelled):
             self._write_soon()  # who comes next may wait for what we have given back, and for our word that this is all
         # Only after the listener has heard which partitions are lost.
         for number in frame.settled:

@@ -312,7 +312,8 @@ class Connection(ClientSocket):
         """The broker ends the connection: tells the client so (connection.close 320)."""
         if self.virtual_host:
             self.engine.close(ConnectionForced(reason))
-            self._farewell.expect()
+            if self.engine.closing:  # else it closes when what the client has asked for is answered
+                self._farewell.expect()
             self.flush()
         else:
             self.part()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from services.common.ports.port import Port
     from services.gateway.connections.connection import Connection
     from services.gateway.connections.listener import Listener
+    from services.gateway.connections.own_addresses import Address
     from services.gateway.protocols.engine import Engine
     from services.gateway.transport.kind import Transport
 
@@ -38,6 +39,7 @@ class Entrance:
         """Raises PreconditionFailed as `serve`."""
         self._listener = listener
         self._servers: list[asyncio.Server] = []
+        self._taken: list[Address] = []
         self._inside: set[Connection] = set()
         self._full = False  # and the log has said so
         self.port = port
@@ -75,11 +77,17 @@ class Entrance:
 
     async def open(self) -> None:
         """Listens; raises OSError where it cannot."""
-        self._servers = await listen_at(self.port.host, self.port.port, self._listen)
+        try:
+            self._servers = await listen_at(self.port.host, self.port.port, self._listen)
+        except BaseException:
+            self.close()
+            raise
         log.info("listening", port=self.port.name, at=self.addresses)
 
     async def _listen(self, host: str, port: int) -> asyncio.Server:
         several = self._listener.settings.gateways > 1  # and each listens here: the kernel chooses one for each client
+        if several:
+            self._taken.append(self._listener.own_addresses.take(host, port))
         loop = asyncio.get_running_loop()
         return await loop.create_server(self._accept, host, port, backlog=_BACKLOG, reuse_port=several)
 
@@ -93,6 +101,8 @@ class Entrance:
         for server in self._servers:
             server.close()
         self._servers = []
+        self._listener.own_addresses.leave(self._taken)
+        self._taken = []
 
     # -------------------------------------------------------------- clients
 

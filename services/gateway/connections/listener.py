@@ -26,6 +26,7 @@ from services.gateway.connections.former import Former
 from services.gateway.connections.incoming import Incoming
 from services.gateway.connections.large_reads import ReadRoom
 from services.gateway.connections.limited import LimitedConnections
+from services.gateway.connections.own_addresses import OwnAddresses
 from services.gateway.connections.turns import Turns
 from services.gateway.transport.balancers import Balancers
 from services.gateway.transport.outgoing import Outgoing
@@ -82,6 +83,7 @@ class Listener:
         }
         self._prefix = prefix
         self._numbers = itertools.count(1)
+        self.own_addresses = OwnAddresses()
         self.entrances: dict[str, Entrance] = {}  # by the names of their ports
         self._connections: dict[Connection, Entrance] = {}  # and the entrance by which each came
         self._empty = asyncio.Event()

@@ -279,6 +279,9 @@ class Broker:
         if consumer.state is ConsumerState.ENDED:
             self.remove(consumer)
         elif consumer.ended and not consumer.ended.done():
+            consumer.session.end(
+                consumer
+            )  # at once: who is next gets what it gives back, as soon as this frame is heard
             consumer.ended.set_result(None)
 
     def _cancelled(self, link: QueueLink, cancelled: pb.Cancelled) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import socket
 import tempfile
 from datetime import UTC, datetime, timedelta
@@ -26,8 +27,11 @@ def self_signed(path: Path) -> Path:
     Raises CannotStart when it cannot be written.
     """
     try:
-        if not path.exists() or _is_soon_over(path):
-            _write(path, _make())
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (path.parent / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # gateways that start together show one
+            if not path.exists() or _is_soon_over(path):
+                _write(path, _make())
     except (OSError, ValueError) as failure:
         raise CannotStart(f"HOPLINE_TLS_SELF_SIGNED: {path}: {failure}") from failure
     return path
@@ -63,7 +67,6 @@ def _make() -> bytes:
 
 def _write(path: Path, pem: bytes) -> None:
     """Writes the file whole or not at all: several gateways may share the folder."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:  # of mode 0600
         file.write(pem)
     Path(file.name).replace(path)

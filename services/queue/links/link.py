@@ -54,20 +54,17 @@ class PeerLink(Holder):
         super().__init__()
         self.outbox = Outbox(self._something_to_say, host.peers_bodies)
         self.deliveries = self.outbox.deliveries
-        self._wake = wake
-        self.fail = fail
-        self._host = host
+        self._host, self._wake, self.fail = host, wake, fail
         self.consumers: dict[int, tuple[Consumer, Queue]] = {}
         self._awaiting: dict[int, tuple[Awaited, pb.AttachConsumer]] = {}  # by consumer
         self._touched: WeakKeyDictionary[Queue, None] = WeakKeyDictionary()  # in the order of use
         self._transactions = Transactions(host, self)
         self._suspended: list[tuple[pb.LinkFrame, Sequence[Raw]]] = []
         self._settling = 0  # frames with settlements, so far
-        self._tells = False
         self.name = self.member = ""  # `member` is whom the peer addresses: perhaps a former one at this address
         self.selections: dict[int, Selecting] = {}  # by their requests
         self.told = PeerReports(host.registry)
-        self._receiving, self._on_the_way = False, OnTheWay(host, self)
+        self._tells, self._receiving, self._on_the_way = False, False, OnTheWay(host, self)
         self._unused: list[Queue] = []  # queues left without a consumer
         self._batches = Batches(host.registry.partitions, host.unheard)
 
@@ -196,6 +193,7 @@ class PeerLink(Holder):
 
     def _ended(self, touched: Sequence[Queue]) -> None:
         self._host.returning.over(self)
+        self._on_the_way.over()
         for queue in self._unused:
             # Another Queue object if the partition has left and come back: that one has the consumers.
             present = self._host.registry.queues.get(queue.options.queue_id)
@@ -231,6 +229,8 @@ class PeerLink(Holder):
         if found := self.consumers.pop(consumer.handle, None):
             self._host.events.publish(cancelled(consumer, found[1].options, self.name, reason))
             self.outbox.frame.cancelled.add(consumer=consumer.handle, reason=reason, text=text)
+            if reason == pb.STOLEN and self._tells:
+                self._on_the_way.stolen(found[1])
 
     def holds_of(self, queue: Queue) -> None:
         """The link may hold entries of `queue` from now on."""

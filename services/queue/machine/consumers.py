@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -146,6 +146,17 @@ class Consumers:
     def is_live(self, consumer: Consumer) -> bool:
         """Where few are, since there was something to deliver; else any is."""
         return self._live is None or consumer in self._live.chosen
+
+    def are_all(self, those: Container[Consumer]) -> bool:
+        """Whether nobody but those could be given something; with others there order is nobody's.
+
+        Stops at the first of the others: one of many consumers may end after the other.
+        """
+        there: Iterable[Consumer] = self._all
+        if self._live is not None and self._live.most == 1:
+            there = self._live.chosen
+        first = next((each for each in there if not each.browse), None)
+        return first is not None and all(each in those for each in there if not each.browse)
 
     def reserve(self) -> AbstractSet[Consumer]:
         """Where few are live: those that wait until one of these is gone, as tools show it."""

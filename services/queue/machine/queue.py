@@ -189,6 +189,10 @@ class Queue:
             self.dispatch(now)
         return self.use.detached(now)
 
+    def hands_groups_on(self, consumer: Consumer) -> bool:
+        """Whether others get more of a group of messages, of which this one holds some, as soon as it has ended."""
+        return self._delivery.hands_groups_on(consumer)
+
     def had_consumers(self, now: int) -> None:
         """A former owner's: with auto-delete it goes unless one of them, or another, comes within half a minute."""
         self.use.before(now)

@@ -12,10 +12,12 @@ from pamqp import commands
 
 from services.gateway import vocabulary as v
 from services.gateway.connections import farewell
+from services.gateway.connections.connection import Connection
 from services.gateway.operations import OPERATIONS, Operation, needs
 from tests.contract.gateway.test_settling import ready
 from tests.support.amqp_playbook import content, written
 from tests.support.broker_house import BrokerHouse
+from tests.support.programs import until
 
 _NO_TABLE = (
     written(1, commands.Basic.Publish())
@@ -25,6 +27,10 @@ _NO_TABLE = (
 _FAULTS = pytest.mark.parametrize(
     ("fault", "code"), [(_NO_TABLE, 502), (b"\x09\0\1\0\0\0\0\xce", 501)], ids=["no table", "no frame"]
 )
+
+
+def _connections(broker: BrokerHouse) -> list[Connection]:
+    return [each for gateway in broker.gateways for each in gateway._listener.connections]
 
 
 @_FAULTS
@@ -102,3 +108,25 @@ async def test_a_request_that_is_not_done(broker: BrokerHouse, name: str, monkey
         assert (await client.expect(commands.Connection.Close)).reply_code == 502
     finally:
         go_on.set()
+
+
+async def test_the_broker_ends_it_while_a_request_is_not_done(
+    broker: BrokerHouse, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client is told why, and has the time to answer, also where its request takes longer than is waited for."""
+    monkeypatch.setattr(farewell, "_PATIENCE", 0.2)
+    client = await broker.connect()
+    await client.declare(name)
+    go_on = asyncio.Event()
+    monkeypatch.setitem(OPERATIONS, v.Get, Operation(lambda *_: go_on.wait(), needs.nothing))
+    client.send(1, commands.Basic.Get(queue=name))
+    await until(lambda: any(session._busy for each in _connections(broker) for session in each.sessions.values()))
+    for each in _connections(broker):
+        if each.sessions:
+            each.shut_down("enough")
+    try:
+        async with asyncio.timeout(5):
+            close = await client.expect(commands.Connection.Close)
+    finally:
+        go_on.set()
+    assert (close.reply_code, close.reply_text) == (320, "CONNECTION_FORCED - enough")

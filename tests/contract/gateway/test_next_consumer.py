@@ -32,8 +32,11 @@ class Held:
 
         self._monkeypatch.setattr(QueueLink, "received", received)
 
-    def go_on(self) -> None:
+    def go_on(self, *, busy: bool = False) -> None:
+        """`busy`: it was about to write something."""
         self._monkeypatch.undo()
+        for link in self._links if busy else ():
+            link._write_soon()
         for link, message in self._frames:
             link.received(message)
 
@@ -51,6 +54,12 @@ def queue_of(broker: BrokerHouse, name: str) -> Any:
             if queue.options.name == name:
                 return queue
     return None
+
+
+def _parked(broker: BrokerHouse) -> int:
+    """How many deliveries the first gateway keeps, since their clients have no room for them."""
+    kept = (each._backlog._kept for each in broker.gateways[0]._broker.sessions)
+    return sum(len(arrived.uids) for each in kept for waiting in each.values() for arrived in waiting)
 
 
 async def closes(client: AmqpClient) -> None:
@@ -111,3 +120,27 @@ async def test_a_client_that_cancels(broker: BrokerHouse, name: str, held: Held)
     held.go_on()
     assert await former.bodies(1) == [b"a"]
     assert await later.bodies(1, seconds=0.9) == [b"b"]
+
+
+async def test_what_its_client_had_no_room_for(broker: BrokerHouse, name: str, held: Held) -> None:
+    """It is given back before the gateway says how far it has read, also when that has something else to say."""
+    former, later, publisher = await broker.connect(0), await broker.connect(1), await broker.connect(1)
+    await former.declare(name)
+    consume = commands.Basic.Consume(queue=name, consumer_tag="t")
+    await former.call(1, consume, commands.Basic.ConsumeOk)
+    await former.call(1, commands.Channel.Flow(False), commands.Channel.FlowOk)
+    queue = queue_of(broker, name)
+    publisher.publish(b"a", name)
+    publisher.publish(b"b", name)
+    await until(lambda: _parked(broker) == 2)
+    held.hold()
+    former.send(1, commands.Basic.Cancel("t"))
+    await until(lambda: len(queue.consumers) == 0)
+    await later.call(1, consume, commands.Basic.ConsumeOk)
+    publisher.publish(b"c", name)
+    publisher.publish(b"d", name)
+    await until(lambda: queue.ready_count == 2)
+    held.go_on(busy=True)
+    bodies = await later.bodies(4)
+    assert bodies == [b"a", b"b", b"c", b"d"]
+    assert not any(message.method.redelivered for message in later.messages())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 
 import pytest
 import pytest_asyncio
@@ -11,7 +11,7 @@ from pamqp import commands
 from structlog.testing import capture_logs
 
 from services.common.clients.ports import PortsClient
-from services.common.ports.port import PLAIN, Terms
+from services.common.ports.port import PLAIN, Port, Terms
 from services.common.ports.state import NOT_SAID, Where
 from services.gateway.connections.entrance import Entrance
 from services.rpc.store_pb2 import Record
@@ -136,3 +136,31 @@ async def test_a_record_in_a_name_of_the_settings(broker: BrokerHouse, ports: Po
     await told(ports, "next")
     assert (await broker.connect()).of(commands.Connection.OpenOk)
     await ports._store.put_records(deletes=[record])
+
+
+@pytest.mark.parametrize(
+    "hosts", [("127.0.0.1", "127.0.0.1"), ("", "127.0.0.1"), ("127.0.0.1", "")], ids=["same", "in all", "all"]
+)
+@pytest.mark.parametrize("together", [True, False])
+async def test_two_ports_at_one_address(
+    broker: BrokerHouse, name: str, monkeypatch: pytest.MonkeyPatch, hosts: tuple[str, str], *, together: bool
+) -> None:
+    """Also where gateways share their ports, one of these waits for the other: they may have other terms."""
+    listener = broker.gateways[0]._listener
+    monkeypatch.setattr(listener, "settings", listener.settings.model_copy(update={"gateways": 2}))
+    port = free_port()
+    first, second = (Entrance(Port(name=f"{name}-{host}", host=host, port=port), listener) for host in hosts)
+    opening = [first.open(), second.open()]
+    done = (
+        await asyncio.gather(*opening, return_exceptions=True) if together else [await _tried(each) for each in opening]
+    )
+    first.close()
+    again = await _tried(second.open())
+    second.close()
+    assert [str(each) for each in done if each] == ["[Errno 98] Address already in use"]
+    assert again is None
+
+
+async def _tried(opening: Coroutine[None, None, None]) -> BaseException | None:
+    [failure] = await asyncio.gather(opening, return_exceptions=True)
+    return failure

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from services.queue.links import on_the_way
+from services.queue.machine.consumers import Consumer, Consumers
 from services.rpc import queue_pb2 as pb
+from tests.support.messages import PROPERTIES
 from tests.support.queue_house import House, RawLink
+from tests.support.queue_machine import AMQP_0_9
 
 _ORIGIN, _OTHER = 1001, 1002
 _ALL = [b"a", b"b", b"c", b"d"]
@@ -45,6 +49,16 @@ class Stage:
         self.other = await self.house.link(origin=_OTHER, tells=True)
         await self.link.attach(self.queue_id, messages=2)
         await self.other.publish(self.queue_id, _ALL)
+        await self.link.until(lambda: len(self.link.uids) == 2)
+
+    async def prepare_beside(self, consumer: int, properties: bytes, **queue: Any) -> None:
+        """The same beside a consumer of the other gateway; all messages have these properties."""
+        self.queue_id = await self.house.declare("q", **queue)
+        self.link = await self.house.link(origin=_ORIGIN, tells=True)
+        self.other = await self.house.link(origin=_OTHER, tells=True)
+        await self.link.attach(self.queue_id, messages=2)
+        await self.next(consumer)
+        await self.other.publish(self.queue_id, _ALL, properties=properties)
         await self.link.until(lambda: len(self.link.uids) == 2)
 
     async def next(self, consumer: int = 2, **attach: Any) -> None:
@@ -172,14 +186,16 @@ async def test_a_gateway_that_says_nothing(stage: Stage, monkeypatch: pytest.Mon
     await stage.other.until(lambda: _to(stage.other, 2) == [b"c", b"d", b"a", b"b"])
 
 
-async def test_a_gateway_that_goes(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it had is back first, as delivered before."""
-    monkeypatch.setattr(on_the_way, "_SECONDS", 0.05)
+@pytest.mark.parametrize("seconds", [0.05, 30])
+async def test_a_gateway_that_goes(stage: Stage, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """What it had is back first, as delivered before; then nothing more is waited for."""
+    monkeypatch.setattr(on_the_way, "_SECONDS", seconds)
     await stage.prepare()
     await stage.ends()
     await stage.next()
     await stage.link.close()
-    await stage.other.until(lambda: len(_to(stage.other, 2)) == 4)
+    async with asyncio.timeout(10):
+        await stage.other.until(lambda: len(_to(stage.other, 2)) == 4)
     assert _to(stage.other, 2) == _ALL
     assert [(run.count, run.attempts) for run in stage.other.runs] == [(2, 1), (2, 0)]
 
@@ -194,3 +210,60 @@ async def test_a_queue_that_is_deleted_meanwhile(stage: Stage) -> None:
     await stage.other.attach(other, 7)
     await stage.other.publish(other, [b"x"])
     await stage.other.until(lambda: _to(stage.other, 7) == [b"x"])
+
+
+class _Looked(Consumer):
+    """Counts how often it is looked at."""
+
+    __slots__ = ()
+    looks = 0
+
+    @property
+    def browse(self) -> bool:  # type: ignore[override]
+        _Looked.looks += 1
+        return False
+
+    @browse.setter
+    def browse(self, _: bool) -> None: ...
+
+
+def test_many_that_end_one_after_the_other() -> None:
+    """Not all of them are looked at for each: where somebody else is served there is nothing to wait for."""
+    consumers, many = Consumers(), [_Looked(number, Mock(), messages=1, size=1) for number in range(1000)]
+    for each in many:
+        consumers.add(each)
+    _Looked.looks = 0
+    assert not any(consumers.are_all({each}) for each in many)
+    assert _Looked.looks < 10_000
+    assert consumers.are_all(set(many))
+
+
+async def test_a_group_of_messages(stage: Stage) -> None:
+    """It becomes another's who is there already, from its beginning."""
+    await stage.prepare_beside(3, AMQP_0_9.with_headers(PROPERTIES, {"g": "a"}), table={"qpid.group_header_key": "g"})
+    assert _to(stage.other, 3) == []
+    await stage.ends()
+    await stage.other.ready(stage.queue_id, 9)
+    assert _to(stage.other, 3) == []
+    await stage.comes_back()
+    await stage.other.until(lambda: _to(stage.other, 3) == _ALL)
+
+
+async def test_a_stolen_link(stage: Stage) -> None:
+    """Who takes a consumer's place gets what was on its way to it first."""
+    await stage.prepare()
+    await stage.next(steals=True)
+    await stage.link.until(lambda: any(frame.cancelled for frame in stage.link.frames))
+    assert _to(stage.other, 2) == []
+    await stage.comes_back()
+    await stage.other.until(lambda: _to(stage.other, 2) == _ALL)
+
+
+async def test_a_link_that_is_stolen_on_its_connection(stage: Stage) -> None:
+    """The same through one gateway, whose client keeps what it has."""
+    await stage.prepare()
+    await stage.link.send(attaches=[_attach(stage.queue_id, 2, steals=True)])
+    await stage.link.until(lambda: any(frame.cancelled for frame in stage.link.frames))
+    assert _to(stage.link, 2) == []
+    await stage.link.send(heard=sum(1 for frame in stage.link.frames if frame.done))
+    await stage.link.until(lambda: _to(stage.link, 2) == [b"c", b"d"])

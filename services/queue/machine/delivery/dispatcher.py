@@ -72,6 +72,10 @@ class Dispatcher:
             self._left = self._selective.unfinished
             self._front, self._selective = self._selective.ready, None
 
+    def hands_groups_on(self, consumer: Consumer) -> bool:
+        """As Queue says."""
+        return self._grouped and self._selective is not None and self._selective.hands_groups_on(consumer)
+
     def has_offered_all(self, consumer: Consumer) -> bool:
         """As Queue says."""
         return not self._left and (self._selective is None or self._selective.has_offered_all(consumer))

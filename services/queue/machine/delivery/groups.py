@@ -45,6 +45,9 @@ class Groups(Protocol):
     def settled(self, entries: Iterable[Entry]) -> list[Entry]:
         """Nobody holds these any more: gives what others may have from now on, of what was passed."""
 
+    def handed_on(self, consumer: Consumer) -> bool:
+        """Whether others get more of a group of which it holds some as soon as it is gone."""
+
     def gone(self, consumer: Consumer) -> list[Entry]:
         """A consumer is not there any more: gives the same."""
 
@@ -120,6 +123,9 @@ class StandardGroups:
                 free += self._free(owner)
         return free
 
+    def handed_on(self, consumer: Consumer) -> bool:
+        return any(owner.who is consumer and owner.held for owner in self._owners.values())
+
     def gone(self, consumer: Consumer) -> list[Entry]:
         free: list[Entry] = []
         for owner in [owner for owner in self._owners.values() if owner.who is consumer]:
@@ -185,6 +191,10 @@ class SharedGroups:
             if not owner.held:
                 free += self._free(owner)
         return free
+
+    def handed_on(self, consumer: Consumer) -> bool:  # noqa: ARG002 - as Groups says
+        """They wait until it holds none."""
+        return False
 
     def gone(self, consumer: Consumer) -> list[Entry]:  # noqa: ARG002 - as Groups says
         """It holds what it has had: its groups are others' when that is settled, or has come back."""

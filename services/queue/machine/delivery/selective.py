@@ -77,6 +77,10 @@ class SelectiveDelivery:
         if self._groups:
             self._free += self._groups.gone(consumer)
 
+    def hands_groups_on(self, consumer: Consumer) -> bool:
+        """As Queue says."""
+        return self._groups is not None and self._groups.handed_on(consumer)
+
     def settled(self, entries: list[Entry]) -> None:
         """Nobody holds these any more: what of their groups waits is for others too."""
         if self._groups:
