@@ -87,6 +87,15 @@ def test_while_there_is_room() -> None:
     assert shared.put(batches[2], [_attempt(half, half)])
 
 
+def test_messages_without_bodies() -> None:
+    """They may be large for their properties: each batch has a place of its own, which is released once."""
+    shared, _ = _begun()
+    batches = [pb.PublishBatch() for _ in range(2)]
+    assert all(shared.put(batch, [_attempt(b"")]) for batch in batches)
+    shared.hear(pb.QueueFrame(released=[batch.shared_at for batch in batches]))
+    assert shared.put(pb.PublishBatch(), [_attempt(bytes(CHUNK))])
+
+
 def test_what_was_not_shared_is_not_released() -> None:
     """Who says so is at fault."""
     shared, _ = _begun()
