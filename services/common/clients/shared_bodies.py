@@ -49,13 +49,11 @@ class SharedBodies:
             head.memory.CopyFrom(memory)
 
     def offer(self) -> pb.SharedMemory | None:
-        """What the queue process has to be told, once: before that nothing is shared."""
-        if not self._may_offer:
+        """What the queue process has to be told, once there is room: before that nothing is shared."""
+        size = min(_EACH, self._room.most // 2) // CHUNK * CHUNK
+        if not (self._may_offer and size and self._room.take(size)):
             return None
         self._may_offer = False
-        size = min(_EACH, self._room.most // 2) // CHUNK * CHUNK
-        if not size or not self._room.take(size):
-            return None
         try:
             self._memory = SharedMemory(size)
         except OSError:

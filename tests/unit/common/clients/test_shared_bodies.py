@@ -69,6 +69,20 @@ def test_nothing_is_offered(room: int, locally: bool) -> None:
     assert not _shared(room, locally=locally).offer()
 
 
+def test_room_that_another_stream_leaves() -> None:
+    """The next one has it that sends something large, however long it has been there."""
+    room = Budget(2 * CHUNK)
+    first, second, third = (SharedBodies(room, locally=True) for _ in range(3))
+    assert first.offer()
+    assert second.offer()
+    assert not third.offer()
+    first.close()
+    assert third.offer()
+    second.close()
+    third.close()
+    assert not room.used
+
+
 def test_what_is_to_be_stored() -> None:
     """It is read at once, so it is not shared."""
     shared, _ = _begun()
