@@ -48,6 +48,11 @@ class Places:
         else:
             self._free.append(chunk)
 
+    @property
+    def are_free(self) -> bool:
+        """Whether nothing is anywhere."""
+        return not self._taken
+
     def _turn_over(self, size: int) -> bool:
         """Goes on in a chunk that is free."""
         if size > CHUNK or not self._free:

@@ -8,6 +8,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -64,6 +65,13 @@ class SharedMemory:
         step = min(_STEP, len(self._map) - self._there)
         os.posix_fallocate(self._file, self._there, step)
         self._there += step
+
+    def give_back(self) -> None:
+        """Nothing is there any more, and nobody reads it: the system has it again, until more is written."""
+        if self._there > HEAD:
+            with suppress(OSError):
+                self._map.madvise(mmap.MADV_REMOVE, HEAD, self._there - HEAD)
+                self._there = HEAD
 
     def close(self) -> None:
         """Who reads it has it yet."""
