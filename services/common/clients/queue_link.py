@@ -48,12 +48,7 @@ class QueueLink:
     """Opens its stream when started and again whenever it breaks, until it is stopped."""
 
     def __init__(
-        self,
-        member: str,
-        address: str,
-        greeting: Callable[[str], pb.Hello],
-        listener: LinkListener,
-        rooms: Rooms,
+        self, member: str, address: str, greeting: Callable[[str], pb.Hello], listener: LinkListener, rooms: Rooms
     ) -> None:
         """`greeting` gives the first frame of a stream to a member; `rooms` are those of all links."""
         self.member = member
