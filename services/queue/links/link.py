@@ -63,11 +63,10 @@ class PeerLink(Holder):
         self._transactions = Transactions(host, self)
         self._suspended: list[tuple[pb.LinkFrame, Sequence[Raw]]] = []
         self._settling = 0  # frames with settlements, so far
-        self._tells = False
+        self._tells = self._receiving = False
         self.name = self.member = ""  # `member` is whom the peer addresses: perhaps a former one at this address
         self.selections: dict[int, Selecting] = {}  # by their requests
         self.told = PeerReports(host.registry)
-        self._receiving = False
         self._on_the_way = OnTheWay(host, self)
         self._unused: list[Queue] = []  # queues left without a consumer
         self._batches = Batches(host.registry.partitions, host.unheard)
