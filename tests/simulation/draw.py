@@ -29,6 +29,7 @@ _LATER = {"purges": 0.03, "late": 0.04, "mistakes": 0.03}
 _SHORT = 0.08  # share of histories whose queues do little in one turn
 _SILENT = 0.12  # share of histories in which machines die with their processes, half of the times
 _APART = 0.1  # of the histories: configuration is kept in another place than messages
+_SHARES = 0.15  # share of the histories in which bodies are in memory that gateways share with queue processes
 _COPIES = 600  # of messages, in queues, that a history may come to
 
 # What each step weighs, by the kind of history.
@@ -62,7 +63,7 @@ def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
     any_kind = rng.choices(list(KINDS), [weight for weight, _ in KINDS.values()])[0]
     later = (name for name, share in _LATER.items() if Random(f"{name} {seed}").random() < share)
     kind = kind or next(later, any_kind)
-    shape = _shape(rng, kind) | _turn(seed, kind) | _silent(seed) | _apart(seed)
+    shape = _shape(rng, kind) | _turn(seed, kind) | _silent(seed) | _apart(seed) | _shares(seed)
     hosts = [HOST, "other"] if Random(f"hosts {seed}").random() < _TWO_HOSTS else [HOST]
     clients: list[dict[str, Any]] = []
     topology: list[Step] = []
@@ -132,6 +133,10 @@ def _silent(seed: int) -> dict[str, Any]:
 
 def _apart(seed: int) -> dict[str, Any]:
     return {"apart": True} if Random(f"apart {seed}").random() < _APART else {}
+
+
+def _shares(seed: int) -> dict[str, Any]:
+    return {"shares": True} if Random(f"shares {seed}").random() < _SHARES else {}
 
 
 class _Load:

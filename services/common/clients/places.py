@@ -21,7 +21,11 @@ class Places:
         self._at = 0  # … and from which octet of it on
 
     def take(self, size: int) -> int | None:
-        """The first octet of a place of that size; None where there is no room."""
+        """The first octet of a place of that size; None where there is no room.
+
+        No two places begin at one octet: what is empty has one too.
+        """
+        size = max(size, 1)
         if self._at + size > CHUNK and not self._turn_over(size):
             return None
         place = self._chunk * CHUNK + self._at
@@ -43,6 +47,11 @@ class Places:
             self._at = 0
         else:
             self._free.append(chunk)
+
+    @property
+    def are_free(self) -> bool:
+        """Whether nothing is anywhere."""
+        return not self._taken
 
     def _turn_over(self, size: int) -> bool:
         """Goes on in a chunk that is free."""

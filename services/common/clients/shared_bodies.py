@@ -7,6 +7,7 @@ socket each would be copied four times.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
@@ -21,6 +22,7 @@ from services.rpc import queue_pb2 as pb
 _MOST: Final = 64 << 20  # bytes for all queue processes …
 _SHARE: Final = 32  # … and this part of the memory at most
 _EACH: Final = 32 << 20  # bytes for one of them
+_QUIET_SECONDS: Final = 10.0  # in which nothing was there: before, it will be needed again soon
 
 
 def room_to_share() -> Budget:
@@ -41,6 +43,8 @@ class SharedBodies:
         self._size = 0
         self._memory: SharedMemory | None = None
         self._places: Places | None = None  # once the queue process reads it
+        self._is_quiet = True
+        self._timer: asyncio.TimerHandle | None = None
 
     def say(self, head: pb.PublishBatch, attempts: Sequence[Attempt]) -> None:
         """The bodies of the next batch are kept: `head` says so, and where they are if they are not in it."""
@@ -49,13 +53,11 @@ class SharedBodies:
             head.memory.CopyFrom(memory)
 
     def offer(self) -> pb.SharedMemory | None:
-        """What the queue process has to be told, once: before that nothing is shared."""
-        if not self._may_offer:
+        """What the queue process has to be told, once there is room: before that nothing is shared."""
+        size = min(_EACH, self._room.most // 2) // CHUNK * CHUNK
+        if not (self._may_offer and size and self._room.take(size)):
             return None
         self._may_offer = False
-        size = min(_EACH, self._room.most // 2) // CHUNK * CHUNK
-        if not size or not self._room.take(size):
-            return None
         try:
             self._memory = SharedMemory(size)
         except OSError:
@@ -83,7 +85,24 @@ class SharedBodies:
             return False
         batch.shared_at = HEAD + place
         batch.shared_sizes.extend(sizes)
+        self._is_quiet = False
+        if self._timer is None:
+            self._look_later()
         return True
+
+    def _look_later(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(_QUIET_SECONDS, self._look)
+
+    def _look(self) -> None:
+        """Memory that was not needed for a while goes back to the system."""
+        self._timer = None
+        if self._memory is None or self._places is None:
+            return
+        if self._is_quiet and self._places.are_free:
+            self._memory.give_back()
+            return
+        self._is_quiet = True
+        self._look_later()
 
     def hear(self, frame: pb.QueueFrame) -> None:
         """Raises InternalError where places are released that are none."""
@@ -98,7 +117,9 @@ class SharedBodies:
         if self._memory:
             self._memory.close()
             self._room.give_back(self._size)
-        self._memory = self._places = None
+        if self._timer:
+            self._timer.cancel()
+        self._memory = self._places = self._timer = None
         self._may_offer = self._locally
 
 

@@ -8,6 +8,8 @@ import os
 import secrets
 import stat
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from services.rpc import queue_pb2 as pb
@@ -64,6 +66,13 @@ class SharedMemory:
         os.posix_fallocate(self._file, self._there, step)
         self._there += step
 
+    def give_back(self) -> None:
+        """Nothing is there any more, and nobody reads it: the system has it again, until more is written."""
+        if self._there > HEAD:
+            with suppress(OSError):
+                self._map.madvise(mmap.MADV_REMOVE, HEAD, self._there - HEAD)
+                self._there = HEAD
+
     def close(self) -> None:
         """Who reads it has it yet."""
         self._map.close()
@@ -74,13 +83,14 @@ def read(offer: pb.SharedMemory) -> memoryview:
     """The reader's end: the memory that a peer offers. Raises OSError where it cannot be had.
 
     The peer's numbers may mean something else here: it may be in another container. So a file is looked at before it is
-    taken for the memory.
+    opened, and again before it is taken for the memory: to open a terminal or a pipe is heard elsewhere, and with a
+    file of its own that it closes again a process loses its locks.
     """
-    file = os.open(f"/proc/{offer.pid}/fd/{offer.number}", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    path = Path(f"/proc/{offer.pid}/fd/{offer.number}")
+    _check(path.stat(), offer)
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode) or found.st_size != offer.size or offer.size <= HEAD:
-            raise OSError("it is another file")
+        _check(os.fstat(file), offer)
         if fcntl.fcntl(file, fcntl.F_GET_SEALS) & _SEALS != _SEALS or not _SEALS:
             raise OSError("it may be cut off")
         memory = memoryview(mmap.mmap(file, offer.size, prot=mmap.PROT_READ))
@@ -89,3 +99,9 @@ def read(offer: pb.SharedMemory) -> memoryview:
     if not secrets.compare_digest(memory[:_TOKEN], offer.token):
         raise OSError("it is another memory")
     return memory
+
+
+def _check(found: os.stat_result, offer: pb.SharedMemory) -> None:
+    has_name = found.st_nlink > 0
+    if has_name or not stat.S_ISREG(found.st_mode) or found.st_size != offer.size or offer.size <= HEAD:
+        raise OSError("it is another file")

@@ -20,6 +20,7 @@ from services.common import clock, grpc_channel
 from services.common.bus import nats_link
 from services.gateway.protocols.amqp_0_9 import varied
 from services.queue.machine import turn
+from tests.simulation.world import memory
 from tests.simulation.world.addresses import Network
 from tests.simulation.world.ambushed_calls import AmbushedCalls
 from tests.simulation.world.loop import Loop
@@ -73,6 +74,8 @@ def patched(loop: Loop, network: Network, randomness: Random, log: Callable[...,
         _patch_randomness(randomness, after)
         _patch_system(after)
         _patch_turns(network.shape.turn, after)
+        if network.shape.shares:
+            after.enter_context(memory.shared())
         after.callback(structlog.configure, **structlog.get_config())
         wrapper = structlog.make_filtering_bound_logger(level)
         structlog.configure(processors=[log], wrapper_class=wrapper, cache_logger_on_first_use=False)

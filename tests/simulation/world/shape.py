@@ -28,3 +28,4 @@ class Shape:
     turn: int = 0  # messages that a queue does in one turn of what may be a great many; 0: as many as it does
     restart: float = 0.5  # after which a process that ended by itself is started again
     reuse_addresses: bool = True  # a process that starts may get the address that another one had
+    shares: bool = False  # whether gateways share memory with queue processes, for bodies of any size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from services.common.clients.shared_memory import HEAD, SharedMemory
 from services.common.clock import epoch_ms
 from services.queue.links import lent_bodies
 from services.rpc import queue_pb2 as pb
+from tests.support.programs import until
 from tests.support.queue_house import House, RawLink
 
 _BODIES = [b"one", b"", b"three"]
@@ -205,6 +207,28 @@ async def test_a_gateway_that_is_gone(house: House, make: Callable[..., Any]) ->
     other = await house.link(origin=2000)
     await other.attach(queue_id)
     await other.until(lambda: other.bodies == _BODIES)
+
+
+@pytest.mark.usefixtures("soon")
+async def test_memory_of_a_gateway_that_is_gone(house: House) -> None:
+    """It is not kept for one message that waits in it: that is copied."""
+    queue_id = await house.declare("q")
+    before, gateway = _mapped(), Gateway(await house.link())
+    await gateway.begin(queue_id)
+    await gateway.publish(queue_id)
+    while_it_was_there = _mapped()
+    await gateway.link.close()
+    gateway.memory.close()
+    await until(lambda: _mapped() == before)
+    other = await house.link(origin=2000)
+    await other.attach(queue_id)
+    await other.until(lambda: other.bodies == _BODIES)
+    assert while_it_was_there == before + 2
+
+
+def _mapped() -> int:
+    """How often this process has such memory."""
+    return Path("/proc/self/maps").read_text().count("hopline-bodies")
 
 
 async def test_a_memory_that_cannot_be_read(house: House, make: Callable[..., Any]) -> None:

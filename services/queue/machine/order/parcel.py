@@ -30,6 +30,7 @@ class _Sizes(NamedTuple):
     carried: int
     kept: int
 
+
 _LOOK = 512  # messages that are weighed together; of more, twice as many each time
 _MUCH = 256 << 10  # bytes of bodies that are kept no longer when they have gone, however many wait yet
 

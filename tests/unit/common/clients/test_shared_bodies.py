@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 import pytest
 
 from services.common.budget import Budget
+from services.common.clients import shared_bodies
 from services.common.clients.outbound import Attempt, Delivery, Messages
 from services.common.clients.places import CHUNK
 from services.common.clients.shared_bodies import SharedBodies
-from services.common.clients.shared_memory import read
+from services.common.clients.shared_memory import HEAD, read
 from services.common.errors import InternalError
 from services.common.message.facts import Facts
 from services.common.topology.slots import SlotId
 from services.rpc import queue_pb2 as pb
+from tests.support.programs import until
 
 _READS = pb.QueueFrame(reads_memory=True)
 
@@ -37,7 +40,7 @@ def _begun() -> tuple[SharedBodies, memoryview]:
     return shared, read(offer)
 
 
-def test_they_are_there() -> None:
+async def test_they_are_there() -> None:
     """Where the batch says, in their order, of all attempts."""
     shared, memory = _begun()
     batches = [pb.PublishBatch(), pb.PublishBatch()]
@@ -52,7 +55,7 @@ def test_they_are_there() -> None:
     assert found == [b"one", b"", b"three", b"four"]
 
 
-def test_nothing_before_it_is_read() -> None:
+async def test_nothing_before_it_is_read() -> None:
     """Its reader says so; the memory is offered once."""
     shared = _shared()
     assert shared.offer()
@@ -69,7 +72,21 @@ def test_nothing_is_offered(room: int, locally: bool) -> None:
     assert not _shared(room, locally=locally).offer()
 
 
-def test_what_is_to_be_stored() -> None:
+def test_room_that_another_stream_leaves() -> None:
+    """The next one has it that sends something large, however long it has been there."""
+    room = Budget(2 * CHUNK)
+    first, second, third = (SharedBodies(room, locally=True) for _ in range(3))
+    assert first.offer()
+    assert second.offer()
+    assert not third.offer()
+    first.close()
+    assert third.offer()
+    second.close()
+    third.close()
+    assert not room.used
+
+
+async def test_what_is_to_be_stored() -> None:
     """It is read at once, so it is not shared."""
     shared, _ = _begun()
     batch = pb.PublishBatch()
@@ -77,7 +94,7 @@ def test_what_is_to_be_stored() -> None:
     assert batch == pb.PublishBatch()
 
 
-def test_while_there_is_room() -> None:
+async def test_while_there_is_room() -> None:
     """What is released makes some."""
     shared, _ = _begun()
     batches = [pb.PublishBatch() for _ in range(3)]
@@ -87,6 +104,15 @@ def test_while_there_is_room() -> None:
     assert shared.put(batches[2], [_attempt(half, half)])
 
 
+async def test_messages_without_bodies() -> None:
+    """They may be large for their properties: each batch has a place of its own, which is released once."""
+    shared, _ = _begun()
+    batches = [pb.PublishBatch() for _ in range(2)]
+    assert all(shared.put(batch, [_attempt(b"")]) for batch in batches)
+    shared.hear(pb.QueueFrame(released=[batch.shared_at for batch in batches]))
+    assert shared.put(pb.PublishBatch(), [_attempt(bytes(CHUNK))])
+
+
 def test_what_was_not_shared_is_not_released() -> None:
     """Who says so is at fault."""
     shared, _ = _begun()
@@ -94,7 +120,7 @@ def test_what_was_not_shared_is_not_released() -> None:
         shared.hear(pb.QueueFrame(released=[9]))
 
 
-def test_a_system_without_memory_left(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_system_without_memory_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bodies go through the socket, and the place is free."""
     shared, _ = _begun()
 
@@ -108,7 +134,7 @@ def test_a_system_without_memory_left(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shared.put(batch, [_attempt(bytes(CHUNK))])
 
 
-def test_another_stream_has_other_memory() -> None:
+async def test_another_stream_has_other_memory() -> None:
     """What was shared on one that has ended stays as it is for its reader; its room is free."""
     room = Budget(2 * CHUNK)
     shared = SharedBodies(room, locally=True)
@@ -127,3 +153,26 @@ def test_another_stream_has_other_memory() -> None:
     shared.hear(_READS)
     shared.put(pb.PublishBatch(), [_attempt(b"other")])
     assert bytes(memory[batch.shared_at :][:5]) == b"first"
+    shared.close()
+
+
+async def test_memory_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When nothing was there for a while, and not before; more can be written then."""
+    monkeypatch.setattr(shared_bodies, "_QUIET_SECONDS", 0.02)
+    shared, memory = _begun()
+    number = shared._memory.offer.number if shared._memory else 0
+    batch = pb.PublishBatch()
+    assert shared.put(batch, [_attempt(b"a body")])
+    await asyncio.sleep(0.1)
+    assert bytes(memory[batch.shared_at :][:6]) == b"a body"
+    shared.hear(pb.QueueFrame(released=[batch.shared_at]))
+    await until(lambda: _taken(number) <= HEAD)
+    assert shared.put(more := pb.PublishBatch(), [_attempt(bytes(CHUNK - 7), b"another")])
+    assert bytes(memory[more.shared_at :][CHUNK - 7 : CHUNK]) == b"another"
+    assert _taken(number) >= CHUNK
+    shared.close()
+
+
+def _taken(number: int) -> int:
+    """Bytes of memory that a file without a name takes."""
+    return os.fstat(number).st_blocks * 512

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -23,6 +24,14 @@ memory = read(pb.SharedMemory.FromString(bytes.fromhex(sys.argv[1])))
 print(bytes(memory[HEAD:HEAD + 5]).decode(), flush=True)
 sys.stdin.readline()
 print(bytes(memory[-3:]).decode())
+"""
+_IS_LOCKED = 3
+_LOCKS = f"""
+import fcntl, sys
+try:
+    fcntl.lockf(open(sys.argv[1], "rb+"), fcntl.LOCK_EX | fcntl.LOCK_NB)
+except OSError:
+    sys.exit({_IS_LOCKED})
 """
 
 
@@ -69,8 +78,29 @@ def test_another_file(tmp_path: Path, size: int) -> None:
     """A file that somebody may cut off, of any size."""
     path = tmp_path / "file"
     path.write_bytes(bytes(size))
-    with path.open("rb") as file, pytest.raises(OSError, match=r"another file|Invalid argument"):
+    with path.open("rb") as file, pytest.raises(OSError, match="another file"):
         read(pb.SharedMemory(pid=os.getpid(), number=file.fileno(), size=size, token=bytes(16)))
+
+
+def test_a_file_of_the_reader(tmp_path: Path) -> None:
+    """It may have the peer's number, in another container. It keeps its locks: it opens no such file."""
+    with (tmp_path / "file").open("wb") as file:
+        os.ftruncate(file.fileno(), 2 * HEAD)
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        with pytest.raises(OSError, match="another file"):
+            read(pb.SharedMemory(pid=os.getpid(), number=file.fileno(), size=2 * HEAD, token=bytes(16)))
+        other = subprocess.run([sys.executable, "-c", _LOCKS, file.name], check=False, timeout=60)
+    assert other.returncode == _IS_LOCKED
+
+
+def test_a_deleted_file(tmp_path: Path) -> None:
+    """It has no name, and may be cut off all the same."""
+    path = tmp_path / "file"
+    with path.open("wb+") as file:
+        os.ftruncate(file.fileno(), 2 * HEAD)
+        path.unlink()
+        with pytest.raises(OSError, match=r"cut off|Invalid argument"):
+            read(pb.SharedMemory(pid=os.getpid(), number=file.fileno(), size=2 * HEAD, token=bytes(16)))
 
 
 def test_a_pipe() -> None:
