@@ -216,8 +216,9 @@ class Load:
         for producer in self.producers:
             producer.stop()
         with suppress(AssertionError):  # what is missing is told by `lost`
+            before = self._delivered()
             while self.lost():
-                self._wait_for_more()
+                before = self._more_than(before)
         time.sleep(0.5)
         for consumer in self.consumers:
             consumer.stop()
@@ -241,11 +242,15 @@ class Load:
         """How many connections were lost."""
         return sum(worker.reconnects for worker in (*self.producers, *self.consumers))
 
-    def _wait_for_more(self) -> None:
-        """Raises AssertionError where nothing comes for long: how much is left is not known, nor how fast it comes."""
-        before = self._delivered()
+    def _more_than(self, before: list[int]) -> list[int]:
+        """What is delivered once it is more: how much is left is not known, nor how fast it comes.
+
+        `before` is from before the look at what is missing: the last may have come since. Raises AssertionError where
+        nothing comes for long.
+        """
         wait_until(lambda: self._delivered() > before, DRAIN_SECONDS, "another delivery")
         time.sleep(0.5)  # `lost` looks at all, and consumers want the processor
+        return self._delivered()
 
     def _progress(self) -> list[int]:
         return [len(producer.confirmed) for producer in self.producers] + self._delivered()
