@@ -26,6 +26,7 @@ from services.gateway.protocols.amqp_0_9.reply_codes import FrameFault, reply_te
 from services.gateway.protocols.amqp_0_9.start import start_frame
 from services.gateway.protocols.amqp_0_9.versions import VERSIONS
 from services.gateway.protocols.idleness import Idleness
+from services.gateway.protocols.leaving import Leaving
 from services.gateway.protocols.phases import Phase, PhasedState
 
 _Handler = Callable[[Any, Any], None]  # of Connection and a method
@@ -55,14 +56,15 @@ _ANSWERING = frozenset(
 )
 
 
-class AmqpConnection:
+class AmqpConnection(Leaving):
     """The state of the connection itself. Raises BrokerError for what the peer may not do."""
 
+    STATES = ConnectionState
+
     def __init__(self, peer: Peer) -> None:
+        super().__init__(peer)
         self._peer = peer
         self._mechanism = ""
-        self._reason = ""
-        self._due: Method | None = None  # our close, while what was asked before is still being answered
         self._client_properties: Mapping[str, Any] = {}
         self.state = ConnectionState.HEADER
 
@@ -230,10 +232,7 @@ class AmqpConnection:
             its = self._peer.version.reply_code(error), reply_text(error), code >> 16, code & 0xFFFF
             self._due = connection.Close(*its)
             self._leave()
-        if isinstance(error, FrameFault):
-            self._break()
-        elif not told and self.state is ConnectionState.LEAVING:
-            self._peer.ask(to_broker.EndSessions(0))
+        self._go_on(told=told, broken=isinstance(error, FrameFault))
 
     def _leave(self) -> None:
         """Before it is open nothing can have been asked; the peer's own close is still answered, behind ours."""
@@ -243,22 +242,8 @@ class AmqpConnection:
             self._say_close()
             self.state = ConnectionState.CLOSING
 
-    def _break(self) -> None:
-        if self.state is ConnectionState.LEAVING:
-            self.state = ConnectionState.BROKEN
-            self._peer.ask(to_broker.Close(0, self._reason))
-        elif self.state.reads:
-            self.end(self._reason)
-
-    def _say_close(self) -> None:
-        if self._due is not None:
-            self._peer.send(0, self._due)
-            self._due = None
-
-    def sessions_ended(self) -> None:
-        """All is answered that was asked before the fault for which we leave."""
-        self._say_close()
-        self.state = ConnectionState.CLOSING
+    def _send_close(self, close: Method) -> None:
+        self._peer.send(0, close)
 
     def closed(self) -> None:
         """All is done that the peer asked for before its close, or before its bytes could not be told apart."""
@@ -267,12 +252,6 @@ class AmqpConnection:
             self._peer.send(0, connection.CloseOk())
         if self.state in (ConnectionState.BROKEN, ConnectionState.ENDING):
             self.state = ConnectionState.CLOSED
-
-    def end(self, reason: str) -> None:
-        """Nothing more is to be said."""
-        if self.state is not ConnectionState.CLOSED:
-            self.state = ConnectionState.CLOSED
-            self._peer.ask(to_broker.Close(0, reason))
 
 
 def _short(text: str) -> str:

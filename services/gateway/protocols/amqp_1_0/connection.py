@@ -15,6 +15,7 @@ from services.gateway.protocols.amqp_1_0.conditions import FramingError, told
 from services.gateway.protocols.amqp_1_0.peer import Peer
 from services.gateway.protocols.amqp_1_0.performatives import Close, Open
 from services.gateway.protocols.idleness import Idleness
+from services.gateway.protocols.leaving import Leaving
 from services.gateway.protocols.openings import refused
 from services.gateway.protocols.phases import Phase, PhasedState
 
@@ -59,14 +60,15 @@ _ANSWERING = frozenset(
 )
 
 
-class Amqp10Connection:
+class Amqp10Connection(Leaving):
     """The state of the connection itself. Raises BrokerError for what the peer may not do."""
 
+    STATES = ConnectionState
+
     def __init__(self, peer: Peer) -> None:
+        super().__init__(peer)
         self._peer = peer
         self._mechanism = ""
-        self._reason = ""
-        self._due: Close | None = None  # ours, while what was asked before is still being answered
         self._opened = False  # we have said so
         self.state = ConnectionState.HEADER
 
@@ -254,10 +256,7 @@ class Amqp10Connection:
         elif not told_before and self.state is not ConnectionState.CLOSED:
             self._due = Close(told(error))
             self._leave()
-        if isinstance(error, FramingError):
-            self._break()
-        elif not told_before and self.state.leaving:
-            self._peer.ask(to_broker.EndSessions(0))
+        self._go_on(told=told_before, broken=isinstance(error, FramingError))
 
     def _leave(self) -> None:
         """Before it is open nothing can have been asked; the peer's own close is answered with ours."""
@@ -268,22 +267,8 @@ class Amqp10Connection:
             self._say_close()
             self.state = ConnectionState.CLOSING
 
-    def _break(self) -> None:
-        if self.state.leaving:
-            self.state = ConnectionState.BROKEN
-            self._peer.ask(to_broker.Close(0, self._reason))
-        elif self.state.reads:
-            self.end(self._reason)
-
-    def _say_close(self) -> None:
-        if self._due is not None:
-            self._peer.send(0, self._due)
-            self._due = None
-
-    def sessions_ended(self) -> None:
-        """All is answered that was asked before the fault for which we leave."""
-        self._say_close()
-        self.state = ConnectionState.CLOSING
+    def _send_close(self, close: Close) -> None:
+        self._peer.send(0, close)
 
     def closed(self) -> None:
         """All is done that the peer asked for before its close, or before its bytes could not be told apart."""
@@ -291,12 +276,6 @@ class Amqp10Connection:
             self._due = self._due or Close()
             self._say_close()
             self.state = ConnectionState.CLOSED
-
-    def end(self, reason: str) -> None:
-        """Nothing more is to be said."""
-        if self.state is not ConnectionState.CLOSED:
-            self.state = ConnectionState.CLOSED
-            self._peer.ask(to_broker.Close(0, reason))
 
 
 def _virtual_host(hostname: str | None) -> str:
