@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from benchmarks.behaviours import BEHAVIOURS
+from benchmarks.beside import BESIDE
 from benchmarks.brokers.apart import Apart
 from benchmarks.brokers.existing import Existing
 from benchmarks.brokers.hopline import Hopline, StoreName
@@ -38,8 +39,9 @@ class BrokerName(StrEnum):
     no_ledger = "no ledger"
 
 
-EVERY_BEHAVIOUR = "behaviours"
-"""Stands for the scenarios of each type of queue and each behaviour, of which most are Hopline's alone."""
+SHAPES = [name for name in BESIDE if name.startswith("beside-")]
+GROUPS = {"behaviours": list(BEHAVIOURS), "beside": SHAPES}
+"""What stands for several: each type of queue and each behaviour, of which most are Hopline's alone; other floods."""
 QUEUE_PROCESSES = (1, 2, 4)
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -51,8 +53,8 @@ def main(
     scenario: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Of {', '.join(SCENARIOS)}; again for several; `{EVERY_BEHAVIOUR}`: all that begin with queue-."
-            " By default the others."
+            help=f"Of {', '.join(SCENARIOS)}; again for several; `behaviours`: all that begin with queue-;"
+            " `beside`: all that begin with beside-. By default the others."
         ),
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.5, max=600, help="How long a scenario is measured.")] = 10,
@@ -72,7 +74,7 @@ def main(
     signal.signal(signal.SIGTERM, _end)
     session, scaling = Session(seconds, rate), Session(seconds)
     try:
-        scenarios = _scenarios(scenario or [name for name in SCENARIOS if name not in BEHAVIOURS])
+        scenarios = _scenarios(scenario or [name for name in SCENARIOS if name not in {*BEHAVIOURS, *SHAPES}])
         brokers = _over_tcp() if network else _brokers(only, address, store or [StoreName.sqlite])
         stacks = _stacks(brokers) if SPREAD in scenarios else []
         session.run(brokers, [name for name in scenarios if name != SPREAD], rounds, console)
@@ -90,7 +92,7 @@ def main(
 
 
 def _scenarios(wanted: Sequence[str]) -> list[str]:
-    found = {each for name in wanted for each in (BEHAVIOURS if name == EVERY_BEHAVIOUR else [name])}
+    found = {each for name in wanted for each in GROUPS.get(name, [name])}
     if unknown := found - set(SCENARIOS):
         raise BenchmarkError(f"no scenario {', '.join(unknown)}; there are {', '.join(SCENARIOS)}")
     return [name for name in SCENARIOS if name in found]

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from benchmarks.load import Destination
 
+_FIRST = 3_600_000  # the number of a producer's first message: as an expiration, an hour
+
 
 def chunks(destination: Destination, producer: int) -> Iterator[memoryview]:
     """Without end; each holds as many messages as the load says."""
@@ -28,6 +30,6 @@ def _fresh(messages: Sequence[bytes], size: int) -> Iterator[memoryview]:
     """With a number of its own in the place of that which stands for all."""
     parts = [message.split(b"%010d" % FRESH) for message in messages]
     groups = cycle([parts[at : at + size] for at in range(0, len(parts), size)])
-    for first in count(0, size):
+    for first in count(_FIRST, size):
         numbers = [b"%010d" % number for number in range(first, first + size)]
         yield memoryview(b"".join([n.join(around) for n, around in zip(numbers, next(groups), strict=True)]))

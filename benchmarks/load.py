@@ -27,6 +27,8 @@ CHUNK_BYTES = MOST_PER_CHUNK * BODY_SIZE
 MOST_CHUNKS = 32
 MOST_BYTES = 16 << 20
 """Of bodies that a producer sends over and over."""
+PACE_SECONDS = 0.005
+"""Of messages at a given rate are sent together, at most."""
 LEAST_PER_CONNECTION = 1000
 """Of unconfirmed messages and of prefetch, however many connections share the sums above."""
 
@@ -36,7 +38,8 @@ class Load:
     """How messages are sent and taken. `producers` go to as many queues, or all of one producer's to every queue.
 
     `together`: one connection consumes from all queues. `size`: bytes of each body. `channels`: of each producer's
-    connection, on which it publishes in turn.
+    connection, on which it publishes in turn. `window`: messages that each may have unconfirmed; 0: as many as usual.
+    `rate`: messages a second that all producers send at most; 0: as many as are taken.
     """
 
     queues: int = 1
@@ -49,6 +52,8 @@ class Load:
     size: int = BODY_SIZE
     channels: int = 1
     stream: Stream = PLAIN
+    window: int = 0
+    rate: float = 0
 
     def on(self, queue_type: str) -> Load:
         """The same on queues of a type that has to be said; "" for what queues are anyway."""
@@ -70,12 +75,13 @@ class Load:
     def chunk_messages(self) -> int:
         """Messages that a producer encodes together: about 64 KiB, and never most of what may be open."""
         fitting = max(1, CHUNK_BYTES // self.size)
-        return min(MOST_PER_CHUNK, fitting, self.unconfirmed // 4, self.in_flight // self.producers // 8)
+        most = min(MOST_PER_CHUNK, fitting, self.unconfirmed // 4, self.in_flight // self.producers // 8)
+        return max(1, min(most, int(self.rate * PACE_SECONDS))) if self.rate else most
 
     @property
     def unconfirmed(self) -> int:
         """Messages that one producer may have unconfirmed."""
-        return max(UNCONFIRMED // self.producers, LEAST_PER_CONNECTION)
+        return self.window or max(UNCONFIRMED // self.producers, LEAST_PER_CONNECTION)
 
     @property
     def bodies(self) -> list[bytes]:

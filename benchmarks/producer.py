@@ -94,6 +94,7 @@ class Producer:
     def __init__(self, destination: Destination, counters: Counters) -> None:
         self._counters = counters
         self._copies, self._in_flight = destination.load.copies, destination.load.in_flight
+        self._rate, self._started = destination.load.rate, time.monotonic()
         self._publishers = [Publisher(destination, number) for number in range(destination.load.producers)]
         self._by_descriptor = {publisher.socket.fileno(): publisher for publisher in self._publishers}
         self._poll = select.epoll()
@@ -113,7 +114,10 @@ class Producer:
     def _send_round(self) -> bool:
         """Whether there is a reason to come back at once. A full socket is none: in a while it takes more in one go."""
         moved = False
-        room = self._in_flight - (self._counters[Counter.PUBLISHED] - self._counters[Counter.CONSUMED] // self._copies)
+        published = self._counters[Counter.PUBLISHED]
+        room = self._in_flight - (published - self._counters[Counter.CONSUMED] // self._copies)
+        if self._rate:
+            room = min(room, int((time.monotonic() - self._started) * self._rate) - published)
         for publisher in self._publishers:
             if publisher.mid_chunk or (room > 0 and publisher.may_start):
                 moved |= publisher.send()

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from benchmarks.behaviours import BEHAVIOURS
+from benchmarks.beside import BESIDE, Measure, beside
 from benchmarks.connections import connections
 from benchmarks.first_pass import first_pass
 from benchmarks.idle import CONNECTIONS, idle
@@ -58,6 +59,15 @@ def _run_throughput(load: Load, context: Context) -> Result:
     return throughput(load.on(context.broker.queue_type), context.broker, context.address, context.seconds)
 
 
+def _beside(title: str, load: Load, measure: Measure) -> Scenario:
+    return Scenario(
+        title,
+        lambda context: beside(
+            load.on(context.broker.queue_type), measure, context.broker, context.address, context.seconds
+        ),
+    )
+
+
 def _sequential(title: str, measure: Callable[[Broker, Address, float], Result]) -> Scenario:
     return Scenario(title, lambda context: measure(context.broker, context.address, context.seconds))
 
@@ -86,6 +96,7 @@ SCENARIOS: dict[str, Scenario] = {
     "confirm-persistent": _sequential("one confirm after the other, persistent", partial(confirm, persistent=True)),
     "transaction": _sequential("transactions of one persistent message", transaction),
     "get": _sequential("basic.get", get),
+    **{name: _beside(*each) for name, each in BESIDE.items()},
     "topology": Scenario(
         "declare, bind, delete, one at a time", lambda context: topology(context.broker, context.address), "more"
     ),

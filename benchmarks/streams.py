@@ -122,6 +122,10 @@ STREAMS: dict[str, tuple[str, Load]] = {
         f"{EXPIRATIONS} expirations in turn",
         Load(stream=Stream(properties=lambda n: properties(expiration=str(3_600_000 + n % EXPIRATIONS)))),
     ),
+    "expirations-new": (
+        "expirations, each another",
+        Load(stream=Stream(fresh=True, properties=lambda _: properties(expiration=f"{FRESH:010}"))),
+    ),
     "keys": (
         f"{KEYS} keys in turn, direct exchange, one queue",
         Load(stream=Stream("direct", lambda _: [(_key(number), NO_TABLE) for number in range(KEYS)], _key)),

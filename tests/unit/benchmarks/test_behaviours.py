@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.__main__ import EVERY_BEHAVIOUR, _scenarios
+from benchmarks.__main__ import GROUPS, _scenarios
 from benchmarks.behaviours import BEHAVIOURS
 from benchmarks.load import Destination
+from benchmarks.scenarios import SCENARIOS
 from benchmarks.wire import Address
 from services.common.arguments.reading import checked
 from services.common.message import field_table
@@ -31,4 +32,5 @@ def test_its_messages_have_one_length(name: str) -> None:
 
 def test_all_of_them_by_one_word() -> None:
     """Which stands for no other scenario."""
-    assert _scenarios([EVERY_BEHAVIOUR]) == list(BEHAVIOURS)
+    assert _scenarios(["behaviours"]) == list(BEHAVIOURS)
+    assert not GROUPS.keys() & SCENARIOS.keys()
