@@ -24,7 +24,9 @@ _OF_COPIES = (
     Measure("put_back_at", kinds("requeued", "recovered"), "max", "time"),
     Measure("sent_at", kinds("sent"), "max", "time"),
     Measure("settled_at", kinds("accepted", "rejected"), "max", "time"),
-    Measure("ended_at", kinds(*ENDS), "min", "time"),
+    Measure("ended_at", kinds(*(end for end in ENDS if end != "let_go")), "min", "time"),
+    Measure("let_go_epoch", kinds("let_go"), "max", "epoch"),
+    Measure("let_go_at", kinds("let_go"), "max", "time"),
     Measure("partition", kinds("enqueued", "recovered", "held"), "max", "partition"),
     Measure("epoch", kinds("enqueued", "recovered", "held", "delivered"), "max", "epoch"),
 )
@@ -99,13 +101,17 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
 
 
 def _segments(stages: DataFrame) -> DataFrame:
-    """Copies; what the next owner did not have has ended when that came."""
+    """Copies; what the next owner did not have has ended when that came, and what an owner let go of with its
+    partition when it said so, unless the next one has it: it was sent again, and the former one may tell of it late.
+    """
     segments = journeys(stages, _OF_COPIES, (), {"consumer": identity("connection", "consumer", "client")})
     owners = table_of(all_terms(places(stages), ()), stages.sparkSession)
     terms = owners.where("epoch > 0").select("partition", "epoch", "current_epoch", "term_began")
+    let_go = F.when(F.col("let_go_epoch") >= F.col("epoch"), F.col("let_go_at"))
     gone = F.col("ended_at").isNull() & F.coalesce(F.col("epoch") < F.col("current_epoch"), F.lit(False))
     return (
-        segments.join(F.broadcast(terms), ["partition", "epoch"], "left")
+        segments.withColumn("ended_at", F.coalesce("ended_at", let_go))
+        .join(F.broadcast(terms), ["partition", "epoch"], "left")
         .withColumn("gone", gone)
         .withColumn("ended_at", F.when(gone, F.col("term_began")).otherwise(F.col("ended_at")))
     )

@@ -68,6 +68,18 @@ def test_gone_with_its_owner(spark: SparkSession) -> None:
     assert [row["held"] for row in found["consumers"]] == [0]
 
 
+def test_let_go_by_a_former_owner(spark: SparkSession) -> None:
+    """What an owner lost with its partition has ended; not what was sent again, though that one tells of it late."""
+    ledger = Ledger()
+    first, second = {"queue": "q", "partition": 1, "epoch": 1}, {"partition": 1, "epoch": 2, "instance": "queue-2"}
+    ledger.tell("enqueued", 0, 0, 9, **first)
+    ledger.tell("taken_over", 5, 0, count=0, uids=[], **second)
+    ledger.tell("enqueued", 6, 8, 9, queue="q", **second)
+    ledger.tell("dropped", 7, 0, 9, **first, reason="no_owner")
+    (queue,) = results(JOB, ledger.inputs(spark))["queues"]
+    assert (queue["enqueued"], queue["backlog"], queue["undelivered"]) == (10, 2, 2)
+
+
 def test_too_few_to_judge(spark: SparkSession) -> None:
     """A consumer of two messages is not called slow, however long it took for them."""
     ledger = Ledger()

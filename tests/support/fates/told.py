@@ -100,7 +100,9 @@ def _fate(message: Message, copy: Copy, own: list[str]) -> str:
         return own[0]
     if not copy.ended:
         return copy.fate or "not_enqueued"
-    ends = {step.outcome or step.stage: step.reason for step in steps}
+    # What an owner says late that lost the partition is not the last word of a copy that the next one had.
+    in_order = sorted(steps, key=lambda step: step.epoch or 0)
+    ends = {step.outcome or step.stage: step.reason for step in in_order}
     end = next(one for one in _ENDS if one in ends)
     # What its owner no longer had when it came back, it let go of.
     return "lost (transient)" if (end, ends[end]) == ("dropped", "no_owner") else _AS_AUDITED.get(end, end)
