@@ -115,7 +115,7 @@ class JetStreamLink:
 
     @classmethod
     async def connect(cls, url: Url) -> JetStreamLink:
-        """Connects to one of the URL's servers. Raises Lost."""
+        """Connects to the first of the servers that accepts. Raises Lost, also where that one says nothing."""
         arguments = _arguments(url)
         client, failures = Client(), deque[Exception](maxlen=_HEARD)
         end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -134,6 +134,7 @@ class JetStreamLink:
                     name="hopline store",
                     allow_reconnect=False,  # else it would be unknown which messages were under way
                     max_reconnect_attempts=-1,
+                    dont_randomize=True,
                     reconnect_time_wait=1,
                     error_cb=note,
                     closed_cb=note_end,

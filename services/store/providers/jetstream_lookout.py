@@ -12,6 +12,7 @@ from services.common.errors import InternalError
 from services.store.provider import Unreachable
 from services.store.providers import standstill
 from services.store.providers.jetstream_link import JetStreamLink, Lost
+from services.store.providers.jetstream_turns import Turns
 from services.store.providers.jetstream_url import Url
 
 _ABSENT_SECONDS = 1.0
@@ -58,6 +59,7 @@ class Lookout:
 
     def __init__(self, url: Url) -> None:
         self._url = url
+        self._turns = Turns(url)
         self._link: JetStreamLink | None = None
         self._absence = Absence()
 
@@ -86,6 +88,6 @@ class Lookout:
     async def _connected(self) -> JetStreamLink:
         if self._link is None or not self._link.up:
             await self.close()
-            self._link = await JetStreamLink.connect(self._url)
+            self._link = await JetStreamLink.connect(self._turns.next())
             await self._link.when_writer_ends(self._absence.ends)
         return self._link

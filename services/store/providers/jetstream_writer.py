@@ -36,6 +36,7 @@ from services.store.providers.jetstream_known import Known, Sent
 from services.store.providers.jetstream_link import Behind, Damaged, JetStreamLink, Lost
 from services.store.providers.jetstream_load import WRITER, Loaded, load
 from services.store.providers.jetstream_space import Left
+from services.store.providers.jetstream_turns import Turns
 from services.store.providers.jetstream_url import Url
 from services.store.providers.standing import Standing
 from services.store.providers.standstill import Standstill
@@ -57,6 +58,7 @@ class Writer:
 
     def __init__(self, url: Url) -> None:
         self._url = url
+        self._turns = Turns(url)
         self._id = secrets.randbits(63)
         self._who = f"process {os.getpid()} on {socket.gethostname()} since {utc(epoch_ms())}"
         self._link: JetStreamLink | None = None
@@ -121,7 +123,7 @@ class Writer:
 
     async def _begin(self) -> None:
         self._known.owns = False
-        link = await JetStreamLink.connect(self._url)
+        link = await JetStreamLink.connect(self._turns.next())
         try:
             link.check()
             copies = await link.make_stream(self._url.replicas)
@@ -257,7 +259,7 @@ class Writer:
             await self._drop()
         if self._link is None:
             self._known.doubt = True
-            link = await JetStreamLink.connect(self._url)
+            link = await JetStreamLink.connect(self._turns.next())
             self._link = link
             await link.answer(lambda: self._who)
         if self._known.doubt:

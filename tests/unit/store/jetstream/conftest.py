@@ -16,6 +16,12 @@ def nats() -> Iterator[Servers]:
 
 
 @pytest.fixture
+def no_care(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A provider makes snapshots and room only where a test says so: on a slow machine it would while a test does."""
+    monkeypatch.setattr("services.store.providers.jetstream._LOOK_SECONDS", 3600.0)
+
+
+@pytest.fixture
 def url(nats: Servers) -> str:
     """Of a stream that does not exist yet."""
     return nats.url()

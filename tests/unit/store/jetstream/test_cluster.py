@@ -105,8 +105,10 @@ async def test_one_stands_still(cluster: Servers, house: House) -> None:
     await publisher.more(20)
     victim = await leader(house, cluster)
     victim.pause()
-    await publisher.more(20)
-    victim.resume()
+    try:
+        await publisher.more(20)
+    finally:
+        victim.resume()
     await publisher.more(20)
     await publisher.stop()
     assert await house.alive() == publisher.expected()

@@ -20,6 +20,8 @@ from tests.support.tcp_proxy import Fault, Proxy
 from tests.support.written_groups import alive, commit, dead, group
 from tests.support.written_stream import messages, reopened
 
+pytestmark = pytest.mark.usefixtures("no_care")
+
 LARGE = 3_000_000
 
 

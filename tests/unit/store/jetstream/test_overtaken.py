@@ -18,6 +18,8 @@ from services.store.providers.standing import Away
 from tests.support.written_groups import alive, commit, dead, group
 from tests.support.written_stream import reopened
 
+pytestmark = pytest.mark.usefixtures("no_care")
+
 RECORD = RecordRow("queue", "q", b"definition", 1)
 
 

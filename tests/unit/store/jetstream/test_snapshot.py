@@ -22,6 +22,8 @@ from tests.support.store_house import House
 from tests.support.written_groups import alive, dead, group
 from tests.support.written_stream import messages, reopened, tear
 
+pytestmark = pytest.mark.usefixtures("no_care")
+
 BODY = 20_000
 
 
