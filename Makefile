@@ -10,7 +10,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 # What Python has compiled is kept: hundreds of processes that tests start would each compile the broker again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-stacks test-containers test-compute test-others lint check bench doors suites fuzz explore chaos stores fates upgrade simulate simulate-mutants format images compose-up clean
+.PHONY: run test test-stacks test-containers test-spark test-histories test-others lint check bench doors suites fuzz explore chaos stores fates upgrade simulate simulate-mutants format images compose-up clean
 
 # What the broker itself needs.
 $(BROKER): $(SOURCES)
@@ -31,48 +31,56 @@ run: $(BROKER)
 # Three steps, each of which has enough to do at once that two cores are busy.
 # First what needs no stack: six folders at once, the longest first, by a process each, without those in them that are
 # named here too. Workers that share all of them would each import all of them.
-# Then three lines: whole stacks, one after the other, which wait half of the time; containers, then clients of other
+# Then four lines: whole stacks, one after the other, which wait half of the time; containers, then clients of other
 # projects, then stacks that are killed while Spark and look-ups account for every message; and what only computes, with
-# what time is left, in one process: a second Java would learn all of Spark again. `nice` does not reach containers, which
-# are another control group: they have their share beside what computes.
+# what time is left: all of Spark in one process, as a second Java would learn all of it again, and histories. `nice` does
+# not reach containers, which are another control group: they have their share beside what computes.
 # Steady traffic is last and by itself, since it looks for what is slow.
 CONTRACT := tests/contract/gateway tests/contract
 UNITS := $(addprefix tests/unit/,store mgmt common mgmt/tree queue gateway mgmt/rabbitmq)
 FAST := tests/unit tests/contract tests/conformance
 CLIENTS := tests/interop tests/tracing
-COMPUTE := tests/spark tests/simulation
+SPARK := tests/spark
+HISTORIES := tests/simulation
 STEADY := tests/fates/test_steady.py
 KILLED := tests/fates/test_fates.py
 CONTAINERS := tests/compose tests/chaos
 BY_HAND := tests/upgrade
+CHAOS_SEED := 108255
 TOGETHER := --jobs 6 --keep-going --output-sync=target
 PAIRWISE := --numprocesses 2 --dist loadfile
 
 test: $(TOOLS)
 	$(MAKE) $(TOGETHER) $(CONTRACT) $(UNITS) test-others
-	$(MAKE) --jobs 3 test-stacks test-containers test-compute
+	$(MAKE) --jobs 4 test-stacks test-containers test-spark test-histories
 	$(BIN)/pytest -q --durations 3 $(STEADY)
+
+# Queues wait for most of the time: for leases, and for those who go away.
+tests/unit/queue: WORKERS := --numprocesses 3 --dist loadfile
 
 .PHONY: $(CONTRACT) $(UNITS)
 $(CONTRACT) $(UNITS): $(TOOLS)
-	$(BIN)/pytest -q $(addprefix --ignore=,$(filter $@/%,$(CONTRACT) $(UNITS))) $@
+	$(BIN)/pytest -q $(WORKERS) $(addprefix --ignore=,$(filter $@/%,$(CONTRACT) $(UNITS))) $@
 
 test-others: $(TOOLS)
 	$(BIN)/pytest -q $(addprefix --ignore=,$(UNITS)) tests/unit tests/conformance
 
 test-stacks: $(TOOLS)
-	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(COMPUTE) tests/fates $(CONTAINERS) $(BY_HAND))
+	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(SPARK) $(HISTORIES) tests/fates $(CONTAINERS) $(BY_HAND))
 
-# What the other two lines say is shown at the end of each part: the first tells how far it is meanwhile.
+# What the other three lines say is shown at the end of each part: the first tells how far it is meanwhile.
 AT_ITS_END = @said=$$(mktemp); $(1) >$$said 2>&1; status=$$?; cat $$said; rm $$said; exit $$status
 
 test-containers: $(TOOLS)
-	$(call AT_ITS_END,$(BIN)/pytest -q --durations 5 $(CONTAINERS))
+	$(call AT_ITS_END,HOPLINE_CHAOS_SEED=$${HOPLINE_CHAOS_SEED:-$(CHAOS_SEED)} $(BIN)/pytest -q --durations 5 $(CONTAINERS))
 	$(call AT_ITS_END,$(BIN)/pytest -q $(PAIRWISE) $(CLIENTS))
 	$(call AT_ITS_END,$(BIN)/pytest -q --durations 3 $(KILLED))
 
-test-compute: $(TOOLS)
-	$(call AT_ITS_END,nice -n 19 $(BIN)/pytest -q --timeout 900 --durations 5 $(COMPUTE))
+test-spark: $(TOOLS)
+	$(call AT_ITS_END,nice -n 19 $(BIN)/pytest -q --timeout 1800 --durations 5 $(SPARK))
+
+test-histories: $(TOOLS)
+	$(call AT_ITS_END,nice -n 19 $(BIN)/pytest -q --timeout 1800 --durations 3 $(HISTORIES))
 
 lint: $(TOOLS)
 	$(BIN)/ruff format --check .

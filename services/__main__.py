@@ -254,14 +254,15 @@ app.add_group("store", _store_and_its_commands)
 
 
 def _serve(name: str, create: Callable[[Settings], runtime.Service]) -> None:
-    from services.common import grpc_channel, log, runtime, secret
+    from services.common import grpc_channel, log, memory, runtime, secret
     from services.common.clients import log_rules
-    from services.common.errors import BrokerError
+    from services.common.errors import BrokerError, with_notes
     from services.supervisor.parent import die_with_parent
 
     quick.works()
     die_with_parent()
     settings = read_settings()
+    memory.count_with(settings.memory)
     log.configure(name, settings.log_format, settings.log_level)
     if settings.store_processes > 1:
         grpc_channel.doubt_silence()
@@ -274,9 +275,12 @@ def _serve(name: str, create: Callable[[Settings], runtime.Service]) -> None:
     try:
         runtime.run(created, lambda: log_rules.follow(settings.address_of("store"), settings.log_level))
     except (BrokerError, OSError, runtime.CannotStart) as error:
-        typer.echo(f"{name} cannot run: {error}", err=True)
+        log.write_out()
+        typer.echo(f"{name} cannot run: {with_notes(error)}", err=True)
         # What it had opened goes with the process; destructors could only complain that the loop is closed.
         os._exit(1)
+    finally:
+        log.write_out()  # whatever ended it: a thread may keep the process, and a fault's traceback comes behind it
 
 
 def _import_services() -> None:

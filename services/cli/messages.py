@@ -12,7 +12,7 @@ from services.cli import completing
 from services.cli.asking import fail, read_bus_address, read_settings, run
 from services.cli.talking import on_mgmt
 from services.common.clock import epoch_ms
-from services.common.question import FATES, MOST_JOURNEYS, Sought, moment_us
+from services.common.question import FATES, MOST_JOURNEYS, WHERE_CONCLUDED, Sought, moment_us
 
 if TYPE_CHECKING:
     from services.common.clients.mgmt import MgmtClient
@@ -36,7 +36,9 @@ _Follow = Annotated[str, typer.Option(metavar="QUEUE", help="What happens in a q
 _Fate = Annotated[
     str,
     typer.Option(
-        metavar="FATE", help=f"What became of them: {', '.join(FATES)}.", autocompletion=completing.words(*FATES)
+        metavar="FATE",
+        help=f"What became of them: {', '.join(FATES)}. {WHERE_CONCLUDED}.",
+        autocompletion=completing.words(*FATES),
     ),
 ]
 

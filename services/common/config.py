@@ -223,6 +223,9 @@ class Settings(BaseModel):
         None, description="file of a token: a scraper that sends it may read /metrics, beside users who may observe"
     )
 
+    memory: Annotated[int, Field(ge=0)] = Field(
+        0, description="bytes for a process, or for all of `hopline up`; 0: what the machine or the control group has"
+    )
     queue_memory: Annotated[int, Field(ge=0)] = Field(
         0, description="bytes of messages in one queue process above which publishers wait; 0: a share of its memory"
     )

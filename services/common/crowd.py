@@ -24,12 +24,12 @@ class Ranks(Generic[_K]):
     """Counts of many, of which the largest is known at once, however many there are."""
 
     def __init__(self) -> None:
-        self._counts: Counter[_K] = Counter()
+        self._counts: dict[_K, int] = {}
         self._having: dict[int, dict[_K, None]] = {}  # who has so many, since longest first
         self._largest = 0
 
     def __getitem__(self, key: _K) -> int:
-        return self._counts[key]
+        return self._counts.get(key, 0)
 
     @property
     def most(self) -> _K | None:
@@ -38,8 +38,9 @@ class Ranks(Generic[_K]):
 
     def add(self, key: _K) -> None:
         """One more."""
-        self._move(key, self._counts[key], self._counts[key] + 1)
-        self._largest = max(self._largest, self._counts[key])
+        before = self._counts.get(key, 0)
+        self._move(key, before, before + 1)
+        self._largest = max(self._largest, before + 1)
 
     def remove(self, key: _K) -> None:
         """One less."""

@@ -51,6 +51,11 @@ class BrokerError(Exception):
         self.text = text
 
 
+def with_notes(error: BaseException) -> str:
+    """One line: what it says, and what was noted of it for operators. Notes name services: clients never see them."""
+    return "; ".join([str(error) or type(error).__name__, *getattr(error, "__notes__", ())])
+
+
 class NotFound(BrokerError):
     pass
 

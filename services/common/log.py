@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import sys
 from collections.abc import Iterable
@@ -11,6 +12,7 @@ from services.common.absent import absent
 from services.common.log_console import PlainConsole
 from services.common.log_lines import RECENT
 from services.common.log_rules import LogRule, Taken, of_settings
+from services.common.log_stream import LogStream
 from services.common.printable import printable, printable_lines
 
 # structlog would load rich and Pygments for coloured tracebacks, which our lines never have: 26 MB of an idle stack.
@@ -32,6 +34,7 @@ class _Heeded:
         everything = (LogRule(logger="", level="ALL"),)
         self.service = ""
         self.console = self.all = Taken(everything, "")
+        self.stream: LogStream | None = None
 
 
 _HEEDED: Final = _Heeded()
@@ -52,13 +55,15 @@ def configure(service: str, style: str, level: str) -> None:
         if style == "json"
         else [show_plainly, structlog.dev.ConsoleRenderer(colors=True) if sys.stderr.isatty() else PlainConsole()]
     )
+    stream = _HEEDED.stream = LogStream(sys.stderr)
+    atexit.register(stream.write_out)
     structlog.configure(
         processors=[drop, *shared, tell, *shown],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS["debug"]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=stream,
         cache_logger_on_first_use=True,
     )
-    libraries = logging.StreamHandler(sys.stderr)
+    libraries = logging.StreamHandler(stream)
     libraries.setFormatter(_of_libraries(shared, *shown))
     libraries.addFilter(lambda record: _HEEDED.console.takes(record.levelno, record.name, own=False))
     logging.basicConfig(handlers=[libraries, _Telling(_of_libraries(shared, _tell_of_library))])
@@ -66,6 +71,12 @@ def configure(service: str, style: str, level: str) -> None:
     _HEEDED.service = service.partition("-")[0]
     heed(of_settings(level).values())
     structlog.contextvars.bind_contextvars(service=service)
+
+
+def write_out() -> None:
+    """Writes the lines that wait, of a process that is about to end without further ado."""
+    if _HEEDED.stream:
+        _HEEDED.stream.write_out()
 
 
 def _of_libraries(

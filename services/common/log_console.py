@@ -15,7 +15,7 @@ with absent("rich"):  # see log.py
 if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
 
-_SELDOM: Final = ("stack", "exc_info", "logger", "logger_name")
+_SELDOM: Final = frozenset(("stack", "exc_info", "logger", "logger_name"))
 """Who says one of these gets it from structlog."""
 _SEPARATES: Final = frozenset(" \t=\r\n\"'")
 
@@ -28,7 +28,7 @@ class PlainConsole:
 
     def __call__(self, logger: WrappedLogger, name: str, line: EventDict) -> str:
         """The line's text."""
-        if any(key in line for key in _SELDOM) or "timestamp" not in line or "level" not in line:
+        if not _SELDOM.isdisjoint(line) or "timestamp" not in line or "level" not in line:
             return self._of_structlog(logger, name, line)
         exception = line.pop("exception", None)
         text = f"{line.pop('timestamp')} [{line.pop('level'):<9}] {line.pop('event')!s:<30}"

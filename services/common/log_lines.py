@@ -60,7 +60,7 @@ class RecentLines:
         self._lines: deque[LogLine] = deque()
         self._last = 0
         self._size = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # while it is held, garbage may be collected, which may log
 
     def add(self, told: Mapping[str, Any], logger: str, *, own: bool) -> None:
         """A line, as it would be written."""
@@ -89,7 +89,7 @@ def _size_of(line: LogLine) -> int:
 
 def text_of(told: Mapping[str, Any]) -> str:
     """A line in words, as on a console: what happened, what about, and where it was raised."""
-    about = "".join(f" {key}={told[key]}" for key in sorted(told.keys() - _APART))
+    about = "".join([f" {key}={told[key]}" for key in sorted(told.keys() - _APART)])
     exception = f"\n{told['exception']}" if told.get("exception") else ""
     return f"{told['event']}{about}{exception}"
 

@@ -6,6 +6,7 @@ Each is bounded, and all those of a process together: a gateway has some for eac
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 K = TypeVar("K")
@@ -28,6 +29,7 @@ class Room:
         self.untold = _UNTOLD
         """Bytes by which each may grow before it tells."""
         self._most = most
+        self._few = most // _UNSEEN // _UNTOLD  # so many memos may grow by all of that
         self._count = 0  # of memos, also of those that have told of nothing yet
         self._sizes: dict[int, int] = {}  # by identity, as are …
         self._memos: dict[int, weakref.ref[Memo[Any, Any]]] = {}  # … those that have told of anything
@@ -35,14 +37,16 @@ class Room:
     def came(self) -> None:
         """There is one more, which is empty."""
         self._count += 1
-        self._share_out()
+        if self._count > self._few:
+            self._share_out()
 
     def went(self, memo: Memo[Any, Any]) -> None:
         """One is there no more."""
         self._count -= 1
-        self._share_out()
-        self._memos.pop(id(memo), None)
-        self.used -= self._sizes.pop(id(memo), 0)
+        if self._count >= self._few:
+            self._share_out()
+        if self._memos.pop(id(memo), None) is not None:
+            self.used -= self._sizes.pop(id(memo), 0)
 
     def tell(self, memo: Memo[Any, Any], size: int) -> None:
         """So much is in one of them now; it may be empty after this."""
@@ -73,7 +77,7 @@ _OF_PROCESS: Final = Room(_MOST)
 
 
 class Memo(dict[K, V]):
-    """Looked up as a dictionary, and on a miss by `recall`. Only `put` adds, and only `clear` empties it.
+    """Looked up as a dictionary, and on a miss by `recall`. Only `put` and `put_all` add, and only `clear` empties it.
 
     When it is full, all of it is laid aside, and what was laid aside before is dropped. An entry that is recalled from
     there moves back to the others. When its room is full, it may find itself empty.
@@ -113,6 +117,18 @@ class Memo(dict[K, V]):
         if size > _LIGHT:
             self._weigh(key, size)
         self._untold += size + _ENTRY
+        if self._untold > self._room.untold:
+            self._tell()
+
+    def put_all(self, values: Mapping[K, V], size: int) -> None:
+        """Adds values that are not there yet, light ones, if there is ever room for all of them; `size` of all."""
+        if size > self._bytes or len(values) > self._entries:
+            return
+        if len(self) + len(values) > self._entries or self.size + size > self._bytes:
+            self._lay_aside()
+        self.update(values)
+        self.size += size
+        self._untold += size + len(values) * _ENTRY
         if self._untold > self._room.untold:
             self._tell()
 

@@ -11,9 +11,22 @@ _MOUNTS = {"": ("", "unified"), "memory": ("memory",)}  # controller → folders
 
 _QUEUE_SHARE = 0.4
 _QUEUE_MOST = 1 << 30
-
+# Bytes that a stack takes beside messages: each of its processes, shared pages divided, and all of them when they work.
+_EACH, _WORKING = 24 << 20, 192 << 20
 
 _alike = 1  # processes as this one on the machine, with it
+_told = 0  # bytes that are for this process, and those alike; 0: nobody has told
+
+
+def count_with(told: int) -> None:
+    """From now on no more than so many bytes are there, whatever the machine has; 0: as many as it has."""
+    global _told  # noqa: PLW0603 - as below
+    _told = told
+
+
+def beside_its_own(memory: int, processes: int) -> int:
+    """Bytes for messages, and what is done to them, where all processes of a stack share `memory`."""
+    return max(memory - _WORKING - processes * _EACH, memory // 4, 1)
 
 
 def share(processes: int) -> None:
@@ -25,7 +38,7 @@ def share(processes: int) -> None:
 def available(root: Path = Path("/")) -> int:
     """Bytes of memory that are for this process; `root` is the folder of /proc and /sys."""
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return min([machine, *_limits(root)]) // _alike
+    return min([_told or machine, machine, *_limits(root)]) // _alike
 
 
 def for_messages(available: int, processes: int) -> int:

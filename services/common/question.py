@@ -22,7 +22,12 @@ FATES = {
     "refused": ("refused", ""),
     "rolled_back": ("rolled_back", ""),
 }
-"""The fates of a message: the stage that each has, and its outcome where that matters."""
+"""The fates of a message that rows of the ledger tell: the stage that each has, and its outcome where that matters."""
+
+CONCLUDED = ("waiting", "unsettled", "in_flight", "unknown", "lost", "lost (persisted)", "lost (transient)")
+"""Fates that follow from what is not on record (docs/audit.md): no row tells them, so no look-up can find them."""
+
+WHERE_CONCLUDED = "`hopline analyse audit` lists what is waiting, unsettled, in_flight, unknown or lost"
 
 
 def has_fate(fate: str, stage: str, outcome: str, reason: str) -> bool:
@@ -63,6 +68,8 @@ class Sought:
 
     def fault(self) -> str:
         """What is wrong with the question, in words; "" where nothing is."""
+        if self.fate in CONCLUDED:
+            return f"'{self.fate}' is concluded from what is not on record: no look-up finds it. {WHERE_CONCLUDED}"
         if self.fate and self.fate not in FATES:
             return f"no fate is called '{self.fate}'; there are {', '.join(FATES)}"
         if too_long := [name for name, value in self._said().items() if len(str(value)) > LONGEST_PATTERN]:

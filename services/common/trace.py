@@ -10,11 +10,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from services.common.question import Sought
+from services.common.question import CONCLUDED, Sought
 
 # States of copies whose end is not on record.
-WAITING, UNSETTLED, IN_FLIGHT, UNKNOWN = "waiting", "unsettled", "in_flight", "unknown"
-LOST, LOST_PERSISTED, LOST_TRANSIENT = "lost", "lost (persisted)", "lost (transient)"
+WAITING, UNSETTLED, IN_FLIGHT, UNKNOWN, LOST, LOST_PERSISTED, LOST_TRANSIENT = CONCLUDED
 
 
 class _Told(BaseModel):

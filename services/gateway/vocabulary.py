@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from services.common.message.facts import Attributes, Facts
 from services.common.message.indexes import pick
@@ -98,6 +98,9 @@ class OpenSession(Request):
 @dataclass(slots=True)
 class CloseSession(Request):
     """Unsettled deliveries are released, consumers end. → succeed (also when the engine itself failed the session)."""
+
+    reason: str = field(default="", compare=False)
+    """For the log: what was at fault in what the peer sent; "" where it was its wish, or something was refused."""
 
 
 @dataclass(slots=True)
@@ -222,15 +225,24 @@ class FindBinding(Request):
     queue: str | None
 
 
-@dataclass(slots=True, eq=False)
-class Kind:
-    """What messages that are published alike have in common; an engine gives the same object for most of them."""
-
+class _Kind(NamedTuple):
     facts: Facts
     attributes: Attributes
     mandatory: bool = False
     immediate: bool = False
     more_keys: tuple[str, ...] = ()  # that they are routed by too; none that an engine gives
+
+
+class Kind(_Kind):
+    """What messages that are published alike have in common; an engine gives the same object for most of them.
+
+    A tuple, since where no two messages are alike there is one for each; but it is told from others by its identity.
+    """
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ SILENT = "not serving"
 ROLES = ("store", "router", "queue", "gateway")  # of which there may be several
 
 _REMEMBERED = 300.0  # seconds
+_NONE: Mapping[str, str] = {}
 
 
 class Roll:
@@ -61,17 +62,31 @@ class Roll:
             if not batch.snapshot or batch.last:
                 self.update("gateway", gateways)
 
-    def states(self, role: str, serving: AbstractSet[str], expected: Mapping[str, str]) -> dict[str, str]:
-        """How each is; `expected`: names and addresses of those that should run. One with no address is OK if there."""
+    def states(
+        self, role: str, serving: AbstractSet[str], expected: Mapping[str, str], ends: Mapping[str, str] = _NONE
+    ) -> dict[str, str]:
+        """How each is; `expected`: names and addresses of those that should run. One with no address is OK if there.
+
+        `ends`: how the last one at an address ended, where that is known, and none serves there since.
+        """
         there, gone = self._there[role], self._gone[role]
-        now = self._clock()
-        states = {member: OK if not at or at in serving else SILENT for member, at in sorted(there.items())}
-        for member, (since, _) in sorted(gone.items()):
+        now, silent = self._clock(), partial(_silent, ends)
+        states = {member: OK if not at or at in serving else silent(at) for member, at in sorted(there.items())}
+        for member, (since, address) in sorted(gone.items()):
             if now - since <= _REMEMBERED:
-                states[member] = f"gone for {now - since:.0f} s"
+                states[member] = explained(f"gone for {now - since:.0f} s", ends.get(address, ""))
         known = {*there.values(), *(address for _, address in gone.values())}
-        missing = (name for name, address in expected.items() if address not in known and address not in serving)
-        return states | dict.fromkeys(sorted(missing), SILENT)
+        missing = sorted(expected.items())
+        return states | {name: silent(at) for name, at in missing if at not in known and at not in serving}
+
+
+def explained(state: str, why: str) -> str:
+    """The state, with the reason if one is known; of what serves there is none."""
+    return f"{state}: {why}" if why and state != OK else state
+
+
+def _silent(ends: Mapping[str, str], address: str) -> str:
+    return explained(SILENT, ends.get(address, ""))
 
 
 def expected(settings: Settings, running: Callable[[Path], Collection[str]]) -> dict[str, dict[str, str]]:

@@ -10,12 +10,14 @@ from services.common.clients.partition_table import PartitionTable
 from services.common.clients.stores import Stores
 from services.common.clock import Clock, monotonic
 from services.common.config import Settings
+from services.common.ended import ended
 from services.common.grpc_channel import is_serving
-from services.mgmt.roll import OK, ROLES, SILENT, Roll, expected, supervised
+from services.mgmt.roll import OK, ROLES, SILENT, Roll, expected, explained, supervised
 
 _DEADLINE = 0.5  # seconds for one health check
 _GOOD_FOR = 0.5  # seconds that a report is given again, so that many who poll cost no more than one
 _ANY_WILL_DO = ("router", "gateway")  # of which one that answers is enough
+_GONE = "gone"
 _BAD_FOR = 0.05  # a stack that comes up is noticed at once
 
 HealthCheck = Callable[[str, float], Awaitable[bool]]
@@ -95,15 +97,29 @@ class StackHealth:
             states["store"] = store_state(self._table)
         states |= {role: OK if members[role] & serving else SILENT for role in _ANY_WILL_DO}
         states["queue"] = queue_state(self._table, self._partitions, serving)
+        ends = ended(self._settings.run_folder)
+        states = {part: explained(state, ends.get(part, "")) for part, state in states.items()}
         away = {
             role: sorted(members[role] - serving)
             for role in ("store", *_ANY_WILL_DO)
             if states[role] == OK and members[role]
         }
-        each = {role: self._roll.states(role, serving, planned[role]) for role in ROLES}
+        reasons = {self._settings.address_of(name): how for name, how in ends.items() if _role(name) in ROLES}
+        each = {role: self._roll.states(role, serving, planned[role], reasons) for role in ROLES}
+        each["queue"] |= dict.fromkeys(replaced(self._table) & each["queue"].keys(), _GONE)
         found = {role: its for role, its in each.items() if its}
         away = {role: absent for role, absent in away.items() if absent}
         return Report(states, away, found, self._notes(), self._restored(), self._stores.does())
+
+
+def _role(program: str) -> str:
+    return program.partition("-")[0]
+
+
+def replaced(table: PartitionTable) -> set[str]:
+    """Members at whose address another one has joined since: they are gone, and their leases have not run out."""
+    latest = {address: member for member, address in table.members.items()}
+    return {member for member, address in table.members.items() if latest[address] != member}
 
 
 def store_state(table: PartitionTable) -> str:
@@ -117,6 +133,9 @@ def queue_state(table: PartitionTable, partitions: int, serving: set[str]) -> st
     alive = [owner for owner in table.owners.values() if owner.member in table.members]
     if silent := sorted({owner.address for owner in alive} - serving):
         return f"not serving: {', '.join(silent)}"
+    gone = replaced(table)
+    if left := [owner for owner in alive if owner.member in gone]:
+        return f"the owners of {len(left)} partitions are gone, others have them in a moment"
     if len(alive) < partitions:
         return f"{len(alive)} of {partitions} partitions have an owner"
     return OK

@@ -25,11 +25,13 @@ from services.queue.journal.writer import JournalWriter
 from services.queue.links.claiming import Claims
 from services.queue.links.expected import Expected
 from services.queue.links.full import Full, Gate
+from services.queue.links.gateways import Gateways
 from services.queue.links.greeted import Greeted
 from services.queue.links.in_turns import InTurns
 from services.queue.links.late_links import LateLinks
 from services.queue.links.overfull import Overfull
 from services.queue.links.returning import Returning
+from services.queue.links.untold import Untold
 from services.queue.machine.message import Interned, MemoryAccount
 from services.queue.observe.journeys import Journeys
 from services.queue.partitions.registry import Registry
@@ -87,6 +89,7 @@ class Host:
     departed: dict[int, PeerLink] = field(default_factory=dict)  # the latest of a gateway, by origin, for a moment
     late: LateLinks = field(default_factory=LateLinks)
     expected: Expected = field(default_factory=Expected)
+    gateways: Gateways = field(default_factory=Gateways)
     returning: Returning = field(default_factory=Returning)
     tasks: Tasks = field(default_factory=Tasks)
     leases_hold: Callable[[], bool] = field(default=bool)  # nothing holds before there are leases
@@ -97,6 +100,7 @@ class Host:
     peers_bodies: Budget = field(init=False)  # that gateways keep: held here, delivered and acknowledged or not
     turns: InTurns = field(init=False)
     claims: Claims = field(init=False)
+    untold: Untold = field(init=False)
     _uncertain: list[Callable[[], None]] = field(default_factory=list)  # what waits to know which leases are held
 
     def __post_init__(self) -> None:
@@ -105,6 +109,7 @@ class Host:
         self.peers_bodies = Budget(min(_BODIES, self.gate.limit // _SHARE))
         self.turns = InTurns(self.tasks, self.until_certain)
         self.claims = Claims(self.registry, self.turns)
+        self.untold = Untold(self.registry, self.links, self.expected, self.gateways, self.tasks, self.until_certain)
 
     def hears(self, origin: int, newest: int | None = None) -> bool:
         """Whether something that a gateway has said is to be carried out yet, `newest` as LateLinks says it."""

@@ -41,6 +41,7 @@ from services.queue.dead_letters.office import DeadLetterOffice
 from services.queue.host import Host
 from services.queue.journal.writer import JournalWriter
 from services.queue.links.full import Gate
+from services.queue.links.gateways import KINDS as GATEWAYS
 from services.queue.links.peer_stream import PeerStream
 from services.queue.metered import MeteredJournal, count_each, measure_host
 from services.queue.observe.journeys import Journeys
@@ -117,6 +118,8 @@ class Service:
         )
         pins = self._store.watch_records([RECORD_KIND])
         self._tasks.start(Pins(self._partitions.pin).follow(pins), "pins")
+        gateways = self._store.watch_records(GATEWAYS)
+        self._tasks.start(self._host.gateways.follow(gateways), "gateways")
         # A member before it can serve, so that those who start together share out what is free as it shall stay.
         self._exporting.start()
         await self._partitions.join(self._leases())

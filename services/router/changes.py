@@ -103,8 +103,9 @@ class Changes:
         while batch:
             batch = await self._carry_out(batch)
             await asyncio.sleep(0)
-            await self._lease.wait_valid()
-            await self._put_again()
+            if batch:
+                await self._lease.wait_valid()
+                await self._put_again()
 
     async def _carry_out(self, batch: list[_Asked]) -> list[_Asked]:
         """Together, and gives the rest; when that fails, each of these by itself, in turns of their own, and only who

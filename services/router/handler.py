@@ -62,4 +62,4 @@ class Handler(router_pb2_grpc.RouterServicer):
 
 
 def _said(context: _Context, name: str) -> str:
-    return next((str(value) for key, value in context.invocation_metadata() or () if key == name), "")
+    return str(dict(context.invocation_metadata() or ()).get(name, ""))

@@ -83,7 +83,7 @@ class Watch:
             frame = self._frame(place, attachment, news)
             beat_ms, attachment.beat_ms = attachment.beat_ms, 0
             # Whose lease has run out must not make anybody believe in a place: the next router may count by then.
-            frame.beat_ms = beat_ms if self._lease.holds() else 0
+            frame.beat_ms = beat_ms if beat_ms and self._lease.holds() else 0
             yield frame
 
     @staticmethod

@@ -48,6 +48,7 @@ class ExpectedWatcher:
     until: float = math.inf
     attachment: Attachment | None = None
     needs: float = math.inf  # the last version with something for it; unknown until it attaches
+    is_cut_off: bool = False  # its stream broke, and it has opened no other
 
     def is_concerned(self, news: News) -> bool:
         """Whether there is anything in it for this watcher: queue processes keep no routes."""
@@ -98,7 +99,7 @@ class Watchers:
         """The place's new stream, which has been told everything up to `version`; an older stream ends."""
         if place.attachment:
             place.attachment.end()
-        place.attachment = Attachment(version)
+        place.attachment, place.is_cut_off = Attachment(version), False
         place.needs = version
         place.until = self._clock() + self._ttl
         self._places[place.member] = place
@@ -107,7 +108,7 @@ class Watchers:
     def detach(self, place: ExpectedWatcher, attachment: Attachment) -> None:
         """The stream broke; the place stays until it runs out."""
         if place.attachment is attachment:
-            place.attachment = None
+            place.attachment, place.is_cut_off = None, True
 
     def hear(self, place: ExpectedWatcher, attachment: Attachment, acknowledged: int, beat_ms: int) -> None:
         """A frame came."""
@@ -150,6 +151,7 @@ class Watchers:
             place.needs = math.inf
             if place.attachment:
                 place.attachment.end()
+                place.attachment = None
 
     # -------------------------------------------------------------- versions
 

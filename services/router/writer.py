@@ -11,6 +11,7 @@ from services.common.errors import Unavailable
 from services.common.runtime import Tasks
 from services.common.topology.records import Record, RecordKey
 from services.common.watchers import RECORD_KIND as WATCHER_KIND
+from services.common.watchers import SILENT_KIND
 from services.router.changes import Changes
 from services.router.evaluate import evaluate
 from services.router.explaining import explained
@@ -63,6 +64,7 @@ class Writer:
         await self._changes.restore(lost)
         places = await self._store.list([WATCHER_KIND])
         for_each("reading a watcher's place", places, lambda record: self._watchers.expect(read_place(record.value)))
+        self._places.silent.expect(record.key for record in await self._store.list([SILENT_KIND]))
         # Only from here on can a watcher of the former router come back.
         self._watchers.renew_all()
         self._tasks.start(self._changes.run(), "changes")

@@ -21,6 +21,7 @@ class Alive:
     address: str
     deadline: float
     ttl: float
+    is_heard: bool = True  # by this process: not merely restored
 
     @property
     def due(self) -> float:
@@ -46,13 +47,15 @@ class Table:
         for row in rows:
             self._rows[row.name] = row
             if row.member:
-                self._members[row.member] = Alive(row.role, row.address, now + ttl, ttl)
+                self._members[row.member] = Alive(row.role, row.address, now + ttl, ttl, is_heard=False)
 
     def renew(self, member: str, alive: Alive) -> None:
         """`member` lives until a new deadline, however late it renews."""
         known = self._members.get(member)
+        if known and not known.is_heard:  # it is the last at its address: those before it are never heard again
+            del self._members[member]
         self._members[member] = alive
-        if known is None or (known.role, known.address) != (alive.role, alive.address):
+        if known is None or not known.is_heard or (known.role, known.address) != (alive.role, alive.address):
             self.version += 1
 
     def renew_all(self, now: float, times: int) -> None:

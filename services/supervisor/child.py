@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from services.common.clock import Clock, monotonic
+from services.common.clock import Clock, epoch_ms, monotonic
+from services.common.restored import utc
 from services.supervisor.executed import execute
 from services.supervisor.output import Frame, forward
 from services.supervisor.parent import PARENT_VARIABLE
@@ -40,8 +41,9 @@ class Child:
         served: set[str],
         start: Start = execute,
         clock: Clock = monotonic,
+        note_end: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """`note_pid` is told the process id at each start.
+        """`note_pid` is told the process id at each start, `note_end` how it ended, and "" when it serves.
 
         `served` has the roles of which a process has served; all children of a stack share it.
         """
@@ -50,7 +52,7 @@ class Child:
         self.serving = asyncio.Event()  # set when it has served since its last start
         self.last_words = ""  # the last line that it wrote before it ended
         self._program = program
-        self._note_pid = note_pid
+        self._note_pid, self._note_end = note_pid, note_end
         self._frame = frame
         self._is_serving = is_serving
         self._served = served
@@ -96,6 +98,7 @@ class Child:
                 log.error("cannot start, given up", program=self.name, status=describe(status))
                 return
             log.warning("ended, starts again", program=self.name, status=describe(status), delay=delay)
+            self._note_end(f"{describe(status)} at {utc(epoch_ms())}, starts again {delay:.1f} s later")
             await self._pause(delay)
 
     async def _run_once(self) -> int:
@@ -126,6 +129,7 @@ class Child:
     async def _watch_health(self) -> None:
         while not await self._is_serving(self._program.address):  # noqa: ASYNC110 - it happens in another process
             await asyncio.sleep(_POLL)
+        self._note_end("")
         self._served.add(self._program.role)
         self.serving.set()
 

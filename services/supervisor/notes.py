@@ -33,6 +33,14 @@ class Notes:
         else:
             self._unwritten.pop(path, None)
 
+    def remove(self, path: Path) -> None:
+        """It tells nothing any more."""
+        self._unwritten.pop(path, None)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as failure:
+            log.warning("a file about the stack for other programs stays", path=str(path), reason=str(failure))
+
     async def keep_trying(self) -> None:
         """Writes what is left, again and again; runs for ever."""
         while True:

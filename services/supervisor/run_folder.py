@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from services.common.ended import ENDED
 from services.common.runtime import CannotStart
 from services.common.streams.address import is_served
 from services.supervisor.notes import Notes
@@ -37,14 +38,22 @@ class RunFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Removes the pid files and unlocks."""
-        for path in self._run.glob("*.pid"):
+        """Removes the files about programs, and unlocks."""
+        for path in (*self._run.glob("*.pid"), *self._run.glob(f"*{ENDED}")):
             path.unlink(missing_ok=True)
         self._unlock()
 
     def note_pid(self, name: str, pid: int) -> None:
         """Writes the process id of `name` to its file."""
         self.notes.write(self._run / f"{name}.pid", str(pid))
+
+    def note_end(self, name: str, how: str) -> None:
+        """Writes to a file how `name` ended, while it does not serve again; "": it does."""
+        path = self._run / f"{name}{ENDED}"
+        if how:
+            self.notes.write(path, how)
+        else:
+            self.notes.remove(path)
 
     async def clean(self, addresses: Iterable[str]) -> None:
         """Removes sockets that no process serves; raises CannotStart for one that is served, or has too long a path."""

@@ -15,7 +15,7 @@ from services.common.clients.mgmt import MgmtClient
 from services.common.config import Settings
 from services.common.errors import BrokerError
 from services.common.grpc_channel import is_serving
-from services.common.memory import available, for_messages
+from services.common.memory import available, beside_its_own, count_with, for_messages
 from services.supervisor import nats
 from services.supervisor.child import Child
 from services.supervisor.free_ports import need_free_ports, secured
@@ -27,6 +27,8 @@ from services.supervisor.program import Program, stages
 from services.supervisor.run_folder import RunFolder
 from services.supervisor.supervisor import Supervisor
 
+_BESIDE = 2  # processes besides the programs: this one, and NATS
+
 
 async def up(settings: Settings, say: Callable[[str], None], start: Start) -> int:
     """Runs until a signal; says one line when ready. Returns the exit status; raises CannotStart.
@@ -34,10 +36,8 @@ async def up(settings: Settings, say: Callable[[str], None], start: Start) -> in
     `start` starts programs.
     """
     warn_of_misspelt(os.environ)
-    # The queue processes share the machine's memory, which a single one could not know.
-    share = settings.queue_memory or for_messages(available(), settings.queue_processes)
-    os.environ["HOPLINE_QUEUE_MEMORY"] = str(share)
     planned = stages(settings)
+    _part_memory(settings, sum(map(len, planned)) + _BESIDE)
     with RunFolder(settings.data, settings.run_folder) as folder, contextlib.ExitStack() as after:
         secret.use(secret.read_or_make(settings.secret_file or secret.file_of_up(settings)))
         addresses = [program.address for stage in planned for program in stage]
@@ -58,6 +58,7 @@ async def up(settings: Settings, say: Callable[[str], None], start: Start) -> in
                     _is_serving,
                     served,
                     start,
+                    note_end=partial(folder.note_end, program.name),
                 )
                 for program in stage
             ]
@@ -69,6 +70,14 @@ async def up(settings: Settings, say: Callable[[str], None], start: Start) -> in
             say(await _ready_line(settings))
 
         return await Supervisor(children, announce).run()
+
+
+def _part_memory(settings: Settings, processes: int) -> None:
+    """Tells the children what there is for messages: all of them share the memory, which a single one cannot know."""
+    count_with(settings.memory)
+    memory = beside_its_own(available(), processes)
+    share = settings.queue_memory or for_messages(memory, settings.queue_processes)
+    os.environ |= {"HOPLINE_MEMORY": str(memory), "HOPLINE_QUEUE_MEMORY": str(share)}
 
 
 async def _plan_nats(settings: Settings, after: contextlib.ExitStack, notes: Notes) -> Program:

@@ -14,6 +14,7 @@ from tests.simulation.draw_faults import draw_faults
 from tests.simulation.draw_features import Features
 from tests.simulation.draw_links import Like, Links, has_links
 from tests.simulation.draw_subscriptions import subscribed
+from tests.simulation.draw_taken_back import taken_back
 from tests.simulation.draw_topology import TO_MANY, Drawn, draw_topology
 from tests.simulation.draw_transactions import transacted
 from tests.simulation.plan import Plan, Step
@@ -25,7 +26,7 @@ _GROUPED = 0.2  # share of their queues with message groups, …
 _SELECTED = 0.3  # … and of their bindings with a selector
 _COPIED = 0.2  # share of histories with messages that go by more keys than one, and of their publishes
 # Shares of histories that are of kinds that came later: each is drawn apart, so that the other seeds are as they were.
-_LATER = {"purges": 0.03, "late": 0.04, "mistakes": 0.03}
+_LATER = {"purges": 0.03, "late": 0.04, "mistakes": 0.03, "flips": 0.03}
 _SHORT = 0.08  # share of histories whose queues do little in one turn
 _SILENT = 0.12  # share of histories in which machines die with their processes, half of the times
 _APART = 0.1  # of the histories: configuration is kept in another place than messages
@@ -53,6 +54,7 @@ KINDS: dict[str, tuple[int, dict[str, int]]] = {
     # As often as _LATER says.
     "purges": (0, {"publish": 50, "purge": 15, "count": 5}),
     "late": (0, {"publish": 60, "consume": 5, "settle": 4, "get": 4, "purge": 3, "count": 2}),
+    "flips": (0, {"publish": 50, "flip": 15, "settle": 3, "confirms": 1}),
     "mistakes": (0, {"publish": 40, "mistake": 12, "consume": 3, "settle": 3, "count": 2, "confirms": 2}),
 }
 
@@ -98,6 +100,7 @@ def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
             names = [client["name"] for client in links.clients]
             its = subscribed(f"{seed} {host}", its, names, drawn, links.settling, chosen=load.chosen)
             more += transacted(f"{seed} {host}", its, drawn.queues)
+            taken_back(f"{seed} {host}", host, topology, more_clients, more)
     faults = draw_faults(rng, shape, [client["name"] for client in clients], seconds, kind)
     for each in (*linked, *(load.features for load in loads)) if faults else ():
         faults += each.faults(seconds, shape)
@@ -161,7 +164,12 @@ class _Load:
         self.most = 1  # messages of one publish; `steps` knows better
         self.size = rng.choice([12, 40, 300]) if kind != "bulk" else rng.choice([2_000, 20_000, 60_000])
         self.options = {name: rng.random() < 0.25 for name in ("mandatory", "immediate", "ttl", "priority", "no_ack")}
+        self.immediate = 0.1  # of what may be
         self.settling = rng.choice([{"ack": 100}, {"ack": 70, "requeue": 10, "reject": 5}, {"ack": 50}, {}])
+        if kind == "flips":
+            self.modes, self.persistent, self.pause, self.options["immediate"] = ["confirm"], 0.5, 0.02, True
+            self.immediate = 0.7
+            self.settling = rng.choice([{"ack": 100}, {"ack": 95}])
         if kind == "letters":
             self.settling = {"ack": 30, "reject": 40, "requeue": 10}
         self.channels: dict[tuple[str, str], str] = {}
@@ -230,7 +238,7 @@ class _Load:
             step["pace"] = rng.choice([0.001, 0.01])
         if self.options["mandatory"] and rng.random() < 0.3:
             step["mandatory"] = True
-        if self.options["immediate"] and step["mode"] != "tx" and rng.random() < 0.1:
+        if self.options["immediate"] and step["mode"] != "tx" and rng.random() < self.immediate:
             step["immediate"] = True
         if self.options["ttl"] and rng.random() < 0.3:
             step["ttl"] = rng.choice([0, 50, 1000, 5000, 3_600_000])
@@ -278,6 +286,14 @@ class _Load:
             return None
         channel, mode, tag = known.pop(self.rng.randrange(len(known)))
         return {"channel": channel, "mode": mode, "tag": tag}
+
+    def _flip(self, client: str) -> Step | None:
+        """A consumer that comes and goes all the time."""
+        if self.known.get(client):
+            return {**(self._cancel(client) or {}), "do": "cancel"}
+        step = self._consume(client)
+        step.pop("exclusive", None)
+        return {**step, "do": "consume"}
 
     def _settle(self, client: str) -> Step:
         rng = self.rng

@@ -212,6 +212,31 @@ def _unplaced(rng: Random, places: Places) -> dict[str, Any]:
     return {"do": "ambush", "args": ["Change", "asked"], "hold": 0, "then": then}
 
 
+def _still(rng: Random, places: Places, last: float) -> list[Step]:
+    """Gateways stand still around the death of all owners, for longer than routers wait for one.
+
+    Another gateway has not been answered meanwhile: the next owners, who are new, have from it what the first hold.
+    """
+    at = round(last * rng.uniform(0.2, 0.7), 3)
+    deaf, *others = rng.sample(places["gateway"], len(places["gateway"]))
+    deafened = [
+        {"at": round(at * 0.4, 3), "do": "deafen", "args": [deaf, owner], "seconds": at} for owner in places["queue"]
+    ]
+    still = [
+        {
+            "at": round(at * rng.choice([0.6, 0.9, 0.99]), 3),
+            "do": "pause",
+            "args": [name],
+            "seconds": round(rng.uniform(2.5, 5.5), 2),
+        }
+        for name in others[: rng.randint(1, 2)]
+    ]
+    died = [
+        {"at": at, "do": "kill", "args": [owner], "for": round(rng.uniform(0.05, 0.5), 2)} for owner in places["queue"]
+    ]
+    return deafened + still + died if others else []
+
+
 # How often a history has it at all, and the function that draws it.
 KINDS: dict[str, tuple[float, Draw]] = {
     "kill queue": (0.45, _kill("queue")),
@@ -261,11 +286,14 @@ _MORE = {
         "ambush a commit": 0.4, "late commit": 0.3,
     },
     "topology": {"moved": 0.4, "unplaced": 0.5},
+    "flips": {"kill queue": 0.9, "moved": 0.3, "disk_slow": 0.6, "kill store": 0.3, "tear": 0.3},
     "purges": {"kill queue": 0.8, "forgotten": 0.8, "disk_slow": 0.5},
 }  # fmt: skip
 
 # Where much is promised only if nothing fails.
 _NONE = {"features": 0.3, "links": 0.3}
+
+_BESIDES = 0.5  # share of the histories with gateways that stand still in which other faults happen too
 
 # What these have at all.
 _ONLY = {
@@ -297,4 +325,6 @@ def draw_faults(rng: Random, shape: dict[str, Any], clients: list[str], seconds:
     for _ in range(rng.choice([1, 2, 5, 10, 15])):
         at = round(rng.uniform(0, last), 3)
         faults.append({"at": at, **KINDS[rng.choice(kinds)][1](rng, places)})
+    if kind == "flips":
+        faults = [*(faults if rng.random() < _BESIDES else ()), *_still(rng, places, last)]
     return sorted(faults, key=lambda fault: fault["at"])

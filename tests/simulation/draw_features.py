@@ -198,7 +198,7 @@ class Retries(Feature):
 
 
 class Rings(Feature):
-    """Queues of which the oldest goes when there is too much, though somebody holds it. None makes dead letters."""
+    """Queues of which the oldest goes when there is too much, though somebody holds it; it is no dead letter."""
 
     SHARE = 0.06
     _NOT = frozenset({"x-max-length", "x-overflow", "x-dead-letter-exchange", "x-delivery-limit", MOST})

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 HISTORIES = 160
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_histories(tmp_path: Path) -> None:
     """With any faults, no promise is broken; and a seed gives the same history twice."""
     command = [

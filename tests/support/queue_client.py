@@ -154,6 +154,9 @@ class Client:
             consumer.held += batch.uids[at : at + run.count]
             at += run.count
 
+    def has_told(self, partition: int) -> bool:
+        return self._report.has(partition)
+
     def link_up(self, link: QueueLink) -> None:
         """Consumers are attached by the clock."""
         self._report.forget_link(link)

@@ -40,7 +40,7 @@ class ToldLedger:
             return
         if number:
             self._heard_of.add(number)
-        rows = decode(LedgerBatch.FromString(message.data))
+        rows = decode([LedgerBatch.FromString(message.data)])
         self.rows += rows.stages.to_pylist()
         self.ids += rows.ids.to_pylist()
 

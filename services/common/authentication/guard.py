@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Coroutine
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
@@ -127,6 +128,7 @@ def _too_many() -> TooManyFailures:
     return TooManyFailures("too many logins from this address have failed; wait, and check user name and password")
 
 
+@lru_cache(1000)
 def _is_loopback(peer: str) -> bool:
     try:
         return ip_address(peer).is_loopback

@@ -23,3 +23,9 @@ class FrameListener(Protocol):
     def received(self, link: QueueLink, frame: pb.QueueFrame, bodies: list[bytes]) -> None: ...
 
     def assignment_changed(self) -> None: ...
+
+    def has_told(self, partition: int) -> bool:
+        """Whether its owner has been told what clients hold; until then, what others were sent does not go there.
+
+        `Publisher.unpark_soon` is called when it has.
+        """

@@ -31,6 +31,7 @@ from typing import Protocol
 import structlog
 
 from services.common.clients.reachable import is_gone
+from services.common.clients.unrenewed import Unrenewed
 from services.common.clock import Clock, monotonic, until_next
 from services.common.containment import by_itself, contained
 from services.common.errors import BrokerError, Unavailable
@@ -100,7 +101,8 @@ class Leases:
         self._since = 0.0  # … and counts from the sending of the latest request that was answered
         self._valid_until = 0.0
         self._valid = False
-        self._told_of = False  # whether the log says that the store does not answer
+        self._waits = False  # the log says that this process waits for the store
+        self._unrenewed = Unrenewed(role, clock)
         self.loads: Callable[[], list[pb.LeaseLoad]] = list
         """Called before each renewal; gives the loads that have changed."""
         self._now = asyncio.Event()
@@ -234,7 +236,7 @@ class Leases:
 
     def _answered(self, sent: float, request: pb.KeepAliveRequest, reply: pb.KeepAliveReply) -> bool:
         """False when the answer comes too late: the leases have run out, and another process may hold them by now."""
-        self._told_of = False
+        self._unrenewed.renewed()
         self._believe(sent, reply.ttl_ms / 1000)
         if not self._valid:
             return False
@@ -265,26 +267,17 @@ class Leases:
         return sent >= self._told_at or reply.version >= self._told.version
 
     async def _unanswered(self, failure: BrokerError) -> bool:
-        """Logs it once; gives whether the store is gone for certain. In that case the leases stay valid."""
+        """Logs it; gives whether the store is gone for certain. In that case the leases stay valid."""
         asked, granted = self._clock(), self._granted
         gone = await self._is_gone(self._store_address)
         if gone and self.check():
             self._believe(asked, min(granted, self._granted))
-        if not self._told_of and not (gone and self._valid_until):
-            self._told_of = True
-            self._tell(failure)
-        return gone
-
-    def _tell(self, failure: BrokerError) -> None:
-        if not self._valid_until:
+        if self._valid_until and not gone:
+            self._unrenewed.missed(failure)
+        elif not self._valid_until and not self._waits:
+            self._waits = True
             log.info("waiting for the store", role=self._role, address=self._store_address)
-            return
-        log.warning(
-            "leases are not renewed, what needs them waits once they have run out",
-            role=self._role,
-            reason=failure.text,
-            do="see that the store runs, and is not held up by its disk",
-        )
+        return gone
 
     def _believe(self, asked: float, granted: float) -> None:
         """Leases hold for `granted` from `asked` on; the answer to an older request can only shorten that."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from services.common.clients.change import UNCHANGED, Change, Handled
 from services.common.message import in_front
@@ -12,6 +12,17 @@ from services.common.topology.slots import SlotId
 from services.rpc import queue_pb2 as pb
 
 Outcome: TypeAlias = pb.Outcome.ValueType
+
+
+# On the wire, with `had` and `again`: former releases understand it.
+_AS: Final = {pb.RETURN: (pb.RESTORE, True, False), pb.TRIED: (pb.RELEASE, False, True)}
+
+
+def outcome_of(said: pb.Settle) -> Outcome:
+    """What a settlement says, as it was meant."""
+    if said.had:
+        return pb.RETURN
+    return pb.TRIED if said.again else said.outcome
 
 
 class Settlement(NamedTuple):
@@ -32,25 +43,22 @@ class Frame:
     size: int = 0
     settled: list[Settlement] = field(default_factory=list)
     change: Change = UNCHANGED  # of the last settlement
+    same: tuple[int, ...] = ()  # what others have to have in common with that one to be added to it
 
     def settle(self, said: Settlement, transaction: int, term: int) -> None:
         """Adds a settlement, to the last one where they are alike. Without a transaction it is kept."""
         queue_id, outcome, uids, change = said
         if not transaction:
             self.settled.append(said)
-        if had := outcome == pb.RETURN:
-            outcome = pb.RESTORE
-        settles = self.fields.settles
-        last, same = settles[-1] if settles else None, (queue_id, outcome, had, transaction, term)
-        if (
-            last
-            and (last.queue_id, last.outcome, last.had, last.transaction, last.term) == same
-            and (change is UNCHANGED is self.change or _is_change(last, change))
-        ):
-            last.uids.extend(uids)
+        same, settles = (queue_id, outcome, transaction, term), self.fields.settles
+        if same == self.same and (change is UNCHANGED is self.change or _is_change(settles[-1], change)):
+            settles[-1].uids.extend(uids)
             return
-        its = settles.add(queue_id=queue_id, outcome=outcome, had=had, uids=uids, transaction=transaction, term=term)
-        self.change = change
+        its = settles.add(queue_id=queue_id, uids=uids, term=term)
+        its.outcome, its.had, its.again = _AS.get(outcome) or (outcome, False, False)
+        if transaction:
+            its.transaction = transaction
+        self.same, self.change = same, change
         if change is not UNCHANGED:
             its.annotations, its.consumer, its.not_again = change.annotations, change.handle, change.not_again
 
@@ -69,7 +77,7 @@ def settlements_of(them: Iterable[pb.Settle], consumers: Mapping[int, Handled]) 
 
 def _settlement(said: pb.Settle, by: Handled | None) -> Settlement:
     change = Change(said.annotations, by, said.not_again) if said.annotations or said.not_again else UNCHANGED
-    return Settlement(SlotId(said.queue_id), pb.RETURN if said.had else said.outcome, said.uids, change)
+    return Settlement(SlotId(said.queue_id), outcome_of(said), said.uids, change)
 
 
 def _is_change(said: pb.Settle, change: Change) -> bool:

@@ -11,12 +11,12 @@ from services.common.message import columns, in_front
 from services.common.message.alike import are_alike, objects, total
 from services.common.message.facts import Facts
 from services.common.message.indexes import choice, condensed, pick
-from services.common.message.weight import BESIDE, FRAME_BYTES, weight
+from services.common.message.weight import BESIDE, FRAME_BYTES, facts_weight, weight
 from services.common.topology.slots import SlotId
 from services.rpc import queue_pb2 as pb
 
 _APART_MS = 50  # times to live that differ by less look the same to a client
-_FACTS, _QUEUE = 64, 6  # bytes of facts besides their address, and of one message in one queue
+_QUEUE = 6  # bytes of one message in one queue
 
 Targets = tuple[SlotId, ...]
 """The slots where a message goes."""
@@ -63,8 +63,7 @@ class Messages:
 
     def __post_init__(self) -> None:
         size = weight(self.properties, self.bodies) + BESIDE * len(self.bodies)
-        facts = objects(self.facts).values()
-        self.size = size + sum(map(_facts_size, facts)) + _QUEUE * total(self.targets)
+        self.size = size + facts_weight(objects(self.facts).values()) + _QUEUE * total(self.targets)
 
     def __len__(self) -> int:
         return len(self.bodies)
@@ -98,10 +97,6 @@ class Messages:
                 else:
                     found[queue_id] = [index]
         return {queue_id: condensed(indexes) for queue_id, indexes in found.items()}
-
-
-def _facts_size(facts: Facts) -> int:
-    return _FACTS + len(facts.exchange) + len(facts.routing_key)
 
 
 @dataclass(slots=True)

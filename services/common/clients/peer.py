@@ -16,7 +16,7 @@ import grpc.aio
 
 from services.common.clients.calls import result, stream
 from services.common.clock import monotonic
-from services.common.errors import BrokerError, WrongPeer
+from services.common.errors import BrokerError, Unavailable, WrongPeer
 from services.common.grpc_channel import connect
 from services.common.grpc_errors import from_rpc
 from services.common.runtime import Tasks
@@ -25,15 +25,18 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 _AGAIN = 0.1  # seconds
+_DO = "see that it runs there, and is not held up by its disk or for want of processors"
 _LINGER = 5.0  # for calls that the wrong peer did accept
 
 
 class Peer(Generic[S]):
     """`stub` makes a client of generated code from a channel; created in a running loop."""
 
-    def __init__(self, address: str, stub: Callable[[grpc.aio.Channel], S], *, bulk: bool = False) -> None:
-        """`bulk` as `grpc_channel.connect` has it."""
-        self.address = address
+    def __init__(
+        self, address: str, stub: Callable[[grpc.aio.Channel], S], *, bulk: bool = False, service: str = "the service"
+    ) -> None:
+        """`bulk` as `grpc_channel.connect` has it; `service` is for people."""
+        self.address, self._service = address, service
         self._bulk = bulk
         self._make = stub
         self._tasks = Tasks()
@@ -53,7 +56,7 @@ class Peer(Generic[S]):
     async def result(self, call: Callable[[S, float], Awaitable[T]], patience: float) -> T:
         """The reply to a call with a deadline. If a wrong peer answers, the call is made again, for `patience` seconds.
 
-        Raises the BrokerError that the service answered with, or Unavailable.
+        Raises the BrokerError that the service answered with, or Unavailable, with a note of who did not answer.
         """
         until = monotonic() + patience
         while True:
@@ -63,7 +66,12 @@ class Peer(Generic[S]):
             except WrongPeer as failure:
                 self.judge(failure, stub)
                 if monotonic() + _AGAIN >= until:
+                    failure.add_note(f"{self._service} is to be at {self.address}: {_DO}")
                     raise
+            except Unavailable as failure:
+                if not failure.answered:
+                    failure.add_note(f"{self._service} at {self.address} was asked: {_DO}")
+                raise
             await asyncio.sleep(_AGAIN)
 
     async def stream(self, call: Callable[[S], AsyncIterable[T]]) -> AsyncIterator[T]:

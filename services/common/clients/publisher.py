@@ -16,7 +16,7 @@ from services.common.clients.moving import Moving
 from services.common.clients.outbound import Attempt, Delivery, Messages, Targets, Ticket, frames_of
 from services.common.clients.parked import UNKNOWN, Parked
 from services.common.clients.parting import Partings
-from services.common.clients.partition_table import Owner, PartitionTable
+from services.common.clients.partition_table import PartitionTable
 from services.common.clients.pressure import Congestion, Held, Pressure
 from services.common.clients.queue_link import QueueLink
 from services.common.clients.rooms import Rooms
@@ -150,21 +150,20 @@ class Publisher:
 
     def link_of(self, queue_id: SlotId) -> QueueLink | None:
         """The link to the owner of a queue, or None when it has none that can be reached."""
-        owner = self._owner_of(queue_id)
-        link = self._links.get(owner.member) if owner else None
-        return link if link and link.up else None
+        return self.owner_of(queue_id)[0]
 
     def owner_of(self, queue_id: SlotId) -> tuple[QueueLink | None, int]:
         """The same, and the epoch of the owner, or 0 when it has none."""
-        owner = self._owner_of(queue_id)
+        partition = self._partition_of(queue_id)
+        return (None, 0) if partition is None else self.owner_in(partition)
+
+    def owner_in(self, partition: int) -> tuple[QueueLink | None, int]:
+        """The same of a partition."""
+        owner = self._table.owners.get(partition)
         if owner is None:
             return None, 0
         link = self._links.get(owner.member)
         return link if link and link.up else None, owner.epoch
-
-    def _owner_of(self, queue_id: SlotId) -> Owner | None:
-        partition = self._partition_of(queue_id)
-        return None if partition is None else self._table.owners.get(partition)
 
     def owners(self) -> Iterator[tuple[int, int, QueueLink]]:
         """Partition, epoch and link of every owner that can be reached."""
@@ -188,9 +187,7 @@ class Publisher:
             return None
         if partition == UNKNOWN:
             return self._unknown.link()
-        owner = self._table.owners.get(partition)
-        link = self._links.get(owner.member) if owner else None
-        return link if link and link.up else None
+        return self.owner_in(partition)[0]
 
     def forget_routes(self) -> None:
         """Queues were deleted: the link for each queue is looked up anew."""
@@ -221,7 +218,7 @@ class Publisher:
         parked, self._parked = self._parked, Parked()
         self._places.clear()
         for partition, waiting in parked.take():
-            link, attempts = self._link_to(partition), waiting
+            link, attempts = None if self._is_untold(partition, waiting) else self._link_to(partition), waiting
             if link:
                 attempts = [attempt for attempt in waiting if not self._suspects.refuses(attempt, link.member)]
             if link and partition != UNKNOWN and not (attempts and self._must_wait(attempts[0])):
@@ -234,6 +231,11 @@ class Publisher:
                     self._park(partition, attempt)
         self._say_sent_again()
         self._relieve_parked()
+
+    def _is_untold(self, partition: int, attempts: Iterable[Attempt]) -> bool:
+        """Whether its owner must hear first what clients hold: a former one may have given them some of these."""
+        its = self._listener
+        return its is not None and any(each.resent for each in attempts) and not its.has_told(partition)
 
     def _park_known(self) -> None:
         """Moves what waits for unknown queues to their partitions, as soon as these are known."""
@@ -295,7 +297,7 @@ class Publisher:
         self._partings.connected(link)
         self._places.clear()
         self._begin_terms()
-        self._unpark_soon()
+        self.unpark_soon()
         if listener := self._listener:
             by_itself("attaching to a queue process", lambda: listener.link_up(link))
         self._say_sent_again()
@@ -313,7 +315,7 @@ class Publisher:
 
     def done(self, attempt: Attempt) -> None:
         if attempt.size > LARGE and self._suspects.done(attempt):
-            self._unpark_soon()
+            self.unpark_soon()
         attempt.delivery.finish()
 
     def refused(self, link: QueueLink, attempt: Attempt, queue_id: SlotId, indexes: Sequence[int], reason: int) -> None:
@@ -353,7 +355,8 @@ class Publisher:
         if self._parked.size <= _HIGH:
             self._held.let_go(None, Congestion.FULL)
 
-    def _unpark_soon(self) -> None:
+    def unpark_soon(self) -> None:
+        """Something may be sent now that has waited."""
         if self._parked:
             if self._retry:
                 self._retry.cancel()
@@ -378,7 +381,7 @@ class Publisher:
                 link.start()
         self._begin_terms()
         self._partings.know(self._table.owners)
-        self._unpark_soon()
+        self.unpark_soon()
         self._say_sent_again()
         if self._listener:
             self._listener.assignment_changed()

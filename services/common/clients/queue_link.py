@@ -104,7 +104,9 @@ class QueueLink:
     # -------------------------------------------------------------- requests; all are sent at the turn's end
 
     def publish(self, attempt: Attempt) -> None:
-        """Adds messages to the next batch."""
+        """Adds messages to the next batch; what a former owner may have delivered goes behind what clients hold."""
+        if attempt.resent and self._frame.fields.told:
+            self._cut_here()
         self._waiting.append(attempt)
         self._published += 1
         self._waiting_size += attempt.size
@@ -206,9 +208,9 @@ class QueueLink:
         self._frame.fields.told.add(partition=partition, epoch=epoch, used=used)
         self._write_soon()
 
-    def credit(self, consumer: int, messages: int, size: int, *, drain: bool = False) -> None:
-        """Adds to a consumer's credit; a drain is answered by `drained`."""
-        self._frame.fields.credits.add(consumer=consumer, messages=messages, bytes=size, drain=drain)
+    def credit(self, consumer: int, messages: int, size: int, *, drain: bool = False, stop: bool = False) -> None:
+        """Adds to a consumer's credit; a drain or a stop is answered by `drained`."""
+        self._frame.fields.credits.add(consumer=consumer, messages=messages, bytes=size, drain=drain, stop=stop)
         self._write_soon()
 
     def detach(self, consumer: int) -> None:

@@ -7,11 +7,10 @@ import zlib
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from operator import call
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import grpc.aio
 
-from services.common.clients.calls import cancellations
 from services.common.clients.peer import Peer
 from services.common.clients.reachable import is_gone
 from services.common.clients.store import StoreClient
@@ -53,6 +52,31 @@ class Replaced(Exception):
     """Another router writes by now."""
 
 
+class _Waits:
+    """The present task waits for what `writer` answers. As asyncio.timeout it needs no task of its own for that."""
+
+    def __init__(self, writer: Router) -> None:
+        self.writer = writer
+        self._task = cast("asyncio.Task[Any]", asyncio.current_task())
+        self._before = self._task.cancelling()
+        self._is_cancelled = False
+
+    def cancel(self) -> None:
+        """It need not wait any more. Done once."""
+        if not self._is_cancelled:
+            self._is_cancelled = True
+            self._task.cancel()
+
+    def is_cancelled_from_without(self) -> bool:
+        """Whether the task was asked to end, by others than `cancel`."""
+        return self._task.cancelling() - self._is_cancelled > self._before
+
+    def end(self) -> None:
+        """Takes `cancel` back."""
+        if self._is_cancelled:
+            self._task.uncancel()
+
+
 class Routers:
     """Follows the leases between `start` and `stop`; created in a running loop.
 
@@ -68,7 +92,7 @@ class Routers:
         self._serving: list[Router] = []
         self._changed = asyncio.Event()
         self._peers: dict[str, Peer[RouterAsyncStub]] = {}
-        self._for_writer: dict[asyncio.Task[Any], Router] = {}  # what only one that writes can answer
+        self._for_writer: dict[_Waits, None] = {}  # what only one that writes can answer
         self._tasks = Tasks()
 
     def start(self) -> None:
@@ -119,21 +143,23 @@ class Routers:
 
     async def while_writing(self, writer: Router, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`; cancels it and raises Replaced when another router than `writer` writes."""
-        before, task = cancellations(), asyncio.ensure_future(work)
-        self._for_writer[task] = writer
-        self._cancel_if_replaced(task, writer)  # of all others it is known: of thousands each would look at all
+        if self._is_replaced(writer):
+            work.close()
+            raise Replaced
+        waits = _Waits(writer)
+        self._for_writer[waits] = None
         try:
-            return await task
+            return await work
         except asyncio.CancelledError:
-            if cancellations() > before:
+            if waits.is_cancelled_from_without():
                 raise
-            raise Replaced from None  # it was cancelled as such; or its channel was closed under it
+            raise Replaced from None  # or its channel was closed under it
         finally:
-            del self._for_writer[task]
+            del self._for_writer[waits]
+            waits.end()
 
-    def _cancel_if_replaced(self, task: asyncio.Task[Any], writer: Router) -> None:
-        if self.writer is not None and self.writer != writer:
-            task.cancel()
+    def _is_replaced(self, writer: Router) -> bool:
+        return self.writer is not None and self.writer != writer
 
     async def nobody_writes(self) -> bool:
         """Whether, at some moment after the call, no router could answer a change.
@@ -162,8 +188,9 @@ class Routers:
             )
             self._changed.set()
             self._changed = asyncio.Event()
-            for task, writer in self._for_writer.items():
-                self._cancel_if_replaced(task, writer)
+            for waits in self._for_writer:
+                if self._is_replaced(waits.writer):
+                    waits.cancel()
             for_each("hearing of the routers", self.listeners, call)
             for address in self._peers.keys() - self._addresses():
                 self._tasks.start(self._close_later(address), "former router")

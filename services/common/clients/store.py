@@ -49,7 +49,7 @@ class StoreClient:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self._peer: Peer[StoreAsyncStub] = Peer(address, StoreStub)
+        self._peer: Peer[StoreAsyncStub] = Peer(address, StoreStub, service="the store")
         self._renewals: dict[str, Renewals] = {}  # by member
         self._interrupted = False
 

@@ -66,6 +66,29 @@ class Mirror(Protocol):
         """Takes a frame over; false while the rest of a snapshot is still to come."""
 
 
+class _Beat:
+    """Wakes who has to say that it is there. The timer decides, not the clock: it may fire a moment early."""
+
+    def __init__(self, wake: asyncio.Event) -> None:
+        self.is_due = False
+        self._wake = wake
+        self._timer: asyncio.TimerHandle | None = None
+
+    def wait(self, seconds: float) -> None:
+        """From now on; `is_due` is true after that."""
+        self.is_due = False
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._now)
+
+    def cancel(self) -> None:
+        """It wakes nobody any more."""
+        if self._timer:
+            self._timer.cancel()
+
+    def _now(self) -> None:
+        self.is_due = True
+        self._wake.set()
+
+
 class TopologyClient:
     """Watches the router that writes as `member`, whose connections' names begin with `connections_prefix`.
 
@@ -268,27 +291,22 @@ class TopologyClient:
         first = self._frame(beat=monotonic())
         first.MergeFrom(self._introduction)
         yield first
-        due = True
-        while not self._leaving:
-            if due:
-                next_beat = monotonic() + until_next(self._ttl * _BEAT)
-            due = await self._pause(next_beat - monotonic()) or monotonic() >= next_beat
-            yield self._frame(beat=monotonic() if due else 0.0)
+        beat = _Beat(self._wake)
+        beat.wait(until_next(self._ttl * _BEAT))
+        try:
+            while not self._leaving:
+                await self._wake.wait()
+                self._wake.clear()
+                if is_due := beat.is_due:
+                    beat.wait(until_next(self._ttl * _BEAT))
+                yield self._frame(beat=monotonic() if is_due else 0.0)
+        finally:
+            beat.cancel()
         yield router_pb2.WatcherFrame(leaving=True)
 
     def _frame(self, beat: float) -> router_pb2.WatcherFrame:
         # Rounded down: the place must not seem safe for longer than it is.
         return router_pb2.WatcherFrame(acknowledged=self.version, beat_ms=int(beat * 1000))
-
-    async def _pause(self, seconds: float) -> bool:
-        """False when there is something to say sooner. The timer decides, not the clock: it may fire a moment early."""
-        try:
-            async with asyncio.timeout(max(seconds, 0.0)):
-                await self._wake.wait()
-        except TimeoutError:
-            return True
-        self._wake.clear()
-        return False
 
     def _hear(self, frame: router_pb2.TopologyFrame) -> None:
         known = self.version

@@ -13,134 +13,47 @@ from typing import Any, ClassVar
 from services.common.http2 import events as e
 from services.common.http2 import frames
 from services.common.http2.errors import ConnectionFault, ErrorCode, StreamFault
-from services.common.http2.events import Event, Fields
+from services.common.http2.events import Event
 from services.common.http2.field_block import Block, FieldBlocks
 from services.common.http2.frames import LARGEST_STREAM, PREFACE, Flag, Frame, FrameReader, Type
-from services.common.http2.messages import MessageFault, ToSend
+from services.common.http2.messages import MessageFault
 from services.common.http2.receiving import ReceiveWindow
-from services.common.http2.sending import Sending
 from services.common.http2.settings import CONNECTION_WINDOW, LARGEST_WINDOW, OURS, Setting, check, initial
-from services.common.http2.sole import sole_message
 from services.common.http2.stream import Stream
+from services.common.http2.usual import UsualFrames
+from services.common.http2.writing import Writing
 
-_MOST_ANSWERS = 1000  # waiting to be sent: a peer that asks on and reads nothing would fill our memory
 _FIRST_WINDOW = initial()[Setting.INITIAL_WINDOW_SIZE]
-_STREAM_WINDOW = OURS[Setting.INITIAL_WINDOW_SIZE]
 
 
-class Http2Connection:
+class Http2Connection(Writing):
     """`is_client` opens streams, the other end answers them."""
 
     def __init__(self, *, is_client: bool, largest_message: int) -> None:
         """`largest_message` is the largest accepted, in octets."""
-        self._is_client = is_client
-        self._largest_message = largest_message
+        super().__init__(is_client=is_client, largest_message=largest_message)
         self._preface = b"" if is_client else PREFACE  # the part that has not come yet
         self._reader = FrameReader(OURS[Setting.MAX_FRAME_SIZE])
         self._blocks = FieldBlocks()
-        self._sending = Sending()
-        self._streams: dict[int, Stream] = {}
-        self._last_stream = 0  # that either end opened
-        self._ready = self._parting = False
+        self._ready = False
         self._receiving = ReceiveWindow(CONNECTION_WINDOW)
+        self._usual = UsualFrames(
+            self._streams,
+            self._receiving,
+            self._blocks,
+            self._opened,
+            self._peer_ended,
+            is_client=is_client,
+            largest=OURS[Setting.MAX_FRAME_SIZE],
+        )
         self._events: list[Event] = []
-        self._answers = 0  # since `data_to_send` was called
-        if is_client:
-            self._write(PREFACE)
         self._write(frames.settings({int(setting): value for setting, value in OURS.items()}))
         self._write(frames.window_update(0, CONNECTION_WINDOW - _FIRST_WINDOW))
-
-    @property
-    def unsent(self) -> int:
-        """Octets of messages that wait for the peer's windows."""
-        return self._sending.unsent
-
-    def waits(self, number: int) -> bool:
-        """Whether messages of a stream wait for the peer's windows."""
-        return (stream := self._streams.get(number)) is not None and bool(stream.unsent)
 
     @property
     def held(self) -> int:
         """Octets taken for what comes, whole or not."""
         return self._reader.held + self._blocks.held
-
-    @property
-    def may_request(self) -> bool:
-        """Whether the peer takes one more stream now."""
-        return len(self._streams) < self._sending.most_streams
-
-    @property
-    def is_used_up(self) -> bool:
-        """Whether all numbers of streams have been given (section 5.1.1)."""
-        return self._last_stream + 2 > LARGEST_STREAM
-
-    def data_to_send(self) -> list[bytes | memoryview]:
-        """Takes out what the socket is to write, in order."""
-        self._answers = 0
-        return self._sending.take()
-
-    def _write(self, frame: bytes) -> None:
-        self._sending.out.append(frame)
-
-    def _asked(self) -> None:
-        """Counts an answer to something that a peer may send without end (section 10.5)."""
-        self._answers += 1
-        if self._answers > _MOST_ANSWERS:
-            raise ConnectionFault(ErrorCode.ENHANCE_YOUR_CALM, f"more than {_MOST_ANSWERS} answers are not read")
-
-    # -------------------------------------------------------------- what the user calls
-
-    def request(self, fields: Fields) -> int:
-        """Opens a stream with a request; gives its number."""
-        self._last_stream += 2 if self._last_stream else 1
-        self._streams[self._last_stream] = self._new_stream()
-        self._sending.fields(self._last_stream, fields, end=False)
-        return self._last_stream
-
-    def respond(self, number: int, fields: Fields) -> None:
-        """Answers a request; messages may follow."""
-        if number in self._streams:
-            self._sending.fields(number, fields, end=False)
-
-    def limit(self, number: int, largest: int) -> None:
-        """Limits messages on a stream to so many octets; does nothing if the stream is over."""
-        if stream := self._streams.get(number):
-            stream.reader.limit(largest)
-
-    def send(self, number: int, message: ToSend) -> None:
-        """Sends a message as soon as the peer's windows allow. Does nothing if the stream is over."""
-        stream = self._streams.get(number)
-        if stream and not stream.ended:
-            self._sending.message(number, stream, message)
-
-    def end(self, number: int, trailers: Fields) -> None:
-        """Ends a stream from our side, after everything that was sent on it."""
-        stream = self._streams.get(number)
-        if stream and not stream.ended:
-            stream.ended = True
-            stream.trailers = trailers
-            self._send_unsent(number, stream)
-
-    def reset(self, number: int, code: ErrorCode) -> None:
-        """Ends a stream in both directions at once; unsent messages are dropped."""
-        if number in self._streams:
-            self._forget(number)
-            self._write(frames.rst_stream(number, code))
-
-    def hold(self, number: int, *, held: bool) -> None:
-        """While a stream is held, what comes on it is not read on beyond its window; does nothing if it is over."""
-        if stream := self._streams.get(number):
-            stream.receiving.hold(held=held)
-            self._open(number, stream.receiving)
-
-    def ping(self) -> None:
-        """Asks the peer for a Pong."""
-        self._write(frames.frame(Type.PING, 0, 0, bytes(8)))
-
-    def go_away(self, code: ErrorCode = ErrorCode.NO_ERROR, text: str = "") -> None:
-        """Tells the peer that no more streams are accepted, and why."""
-        self._parting = True
-        self._write(frames.goaway(0 if self._is_client else self._last_stream, code, text))
 
     # -------------------------------------------------------------- what the peer sends
 
@@ -153,21 +66,30 @@ class Http2Connection:
 
         Raises ConnectionFault when the connection is over; `data_to_send` then tells the peer why.
         """
-        if self._ready and self._blocks.stream is None:
-            sole = sole_message(self._reader, count, self._streams, self._receiving)
-            if sole is not None:
-                return [sole]
-        self._events = []
+        events = self._events = []
+        if not self._sending.out:
+            self._answers = 0
         try:
             if self._preface:
                 count -= self._skip_preface(count)
+            elif taken := self._take_usual(count):
+                if taken == count:
+                    return events
+                self._reader.skip(taken)
+                count -= taken
             for frame in self._reader.feed(count):
                 self._take(frame)
         except ConnectionFault as fault:
             self.go_away(fault.code, fault.text)
             raise
-        events, self._events = self._events, []  # messages may be large: nobody keeps them here
+        finally:
+            self._events = []  # messages may be large: nobody keeps them here
         return events
+
+    def _take_usual(self, count: int) -> int:
+        if not self._ready or self._blocks.stream is not None or (octets := self._reader.just_read(count)) is None:
+            return 0
+        return self._usual.take(octets, self._events)
 
     def _skip_preface(self, count: int) -> int:
         size = min(count, len(self._preface))
@@ -343,9 +265,6 @@ class Http2Connection:
 
     # -------------------------------------------------------------- streams
 
-    def _new_stream(self) -> Stream:
-        return Stream(self._sending.stream_window, _STREAM_WINDOW, self._largest_message)
-
     def _stream(self, frame: Frame) -> Stream | None:
         """None for a stream that is over: the peer sent the frame before it knew (section 5.1, "closed")."""
         stream = self._streams.get(frame.stream)
@@ -358,9 +277,6 @@ class Http2Connection:
         if stream.ended and not stream.unsent:
             self._forget(number)
 
-    def _forget(self, number: int) -> None:
-        self._sending.forget(self._streams.pop(number))
-
     # -------------------------------------------------------------- flow control (section 5.2)
 
     def _received(self, frame: Frame) -> None:
@@ -372,29 +288,3 @@ class Http2Connection:
         if not stream.receiving.take(len(frame.payload)):
             raise StreamFault(frame.stream, ErrorCode.FLOW_CONTROL_ERROR, "more data than the stream's window")
         self._open(frame.stream, stream.receiving)
-
-    def _open(self, number: int, window: ReceiveWindow) -> None:
-        if more := window.increment():
-            self._write(frames.window_update(number, more))
-
-    def _send_all_unsent(self) -> None:
-        if self._sending.unsent:
-            for number, stream in list(self._streams.items()):
-                self._send_unsent(number, stream)
-
-    def _send_unsent(self, number: int, stream: Stream) -> None:
-        self._sending.some(number, stream)
-        if stream.trailers is not None and not stream.unsent:
-            self._end(number, stream, stream.trailers)
-
-    def _end(self, number: int, stream: Stream, trailers: Fields) -> None:
-        stream.trailers = None
-        if self._is_client:
-            self._write(frames.frame(Type.DATA, Flag.END_STREAM, number))
-        else:
-            self._sending.fields(number, trailers, end=True)
-            if not stream.peer_ended:
-                # Whatever the peer still sends on it is not read (section 8.1).
-                self.reset(number, ErrorCode.NO_ERROR)
-        if stream.peer_ended:
-            self._forget(number)

@@ -33,6 +33,7 @@ class FieldBlocks:
         self._decoder = Decoder(OURS[Setting.MAX_HEADER_LIST_SIZE])
         self._part = bytearray()
         self._ended = False
+        self._plain = True  # nothing is in the decoder's table, which has its first size: no block refers to others
         self.stream: int | None = None
         """The stream whose block is not complete: nothing but its rest may come."""
 
@@ -57,18 +58,24 @@ class FieldBlocks:
         stream, self.stream = self.stream, None
         return Block(stream, list(self._decoded(bytes(self._part))), self._ended)
 
+    def known(self, block: bytes) -> Sequence[tuple[str, str]] | None:
+        """The fields of a block that has come before, here or on another connection, in one frame."""
+        return _known.get(block) if self._plain else None
+
     def _decoded(self, block: bytes) -> Sequence[tuple[str, str]]:
         """What refers to no block before it is the same whenever it comes: nearly all blocks of ours are known."""
-        table = self._decoder.header_table
-        plain = not table.dynamic_entries and table.maxsize == _TABLE
-        if plain and (known := _known.get(block)) is not None:
+        known = self.known(block)
+        if known is not None:
             return known
+        was_plain = self._plain
         try:
             decoded: Iterable[Any] = self._decoder.decode(block)  # text, though hpack's types say bytes
             fields = tuple((str(name), str(value)) for name, value in decoded)
-        except HPACKError as error:
-            raise ConnectionFault(ErrorCode.COMPRESSION_ERROR, f"header fields: {error}") from None
-        if plain and not table.dynamic_entries and table.maxsize == _TABLE and _is_small(block, fields):
+        except HPACKError:  # its text may tell addresses of our memory
+            raise ConnectionFault(ErrorCode.COMPRESSION_ERROR, "header fields that cannot be decoded") from None
+        table = self._decoder.header_table
+        self._plain = not table.dynamic_entries and table.maxsize == _TABLE
+        if was_plain and self._plain and _is_small(block, fields):
             keep(_known, block, fields)
         return fields
 

@@ -18,7 +18,7 @@ _LARGE = 128 << 10  # octets of a frame
 _LARGEST_OTHER = 256 << 10  # octets of a frame that carries no message
 _MOST_SETTINGS = 100  # in a frame; half a dozen are known, and each may change the windows of all streams
 
-_HEADER = struct.Struct(">HBBBL")  # length as 16 + 8 bits, type, flags, stream
+HEADER = struct.Struct(">HBBBL")  # length as 16 + 8 bits, type, flags, stream
 _LONG = struct.Struct(">L")
 _SETTING = struct.Struct(">HL")
 
@@ -101,7 +101,7 @@ class FrameReader:
             return HEADER_SIZE
         high: int
         low: int
-        high, low, *_ = _HEADER.unpack_from(self._buffer, self._begin)
+        high, low, *_ = HEADER.unpack_from(self._buffer, self._begin)
         return HEADER_SIZE + (high << 8 | low)
 
     def skip(self, count: int) -> bytes:
@@ -111,16 +111,12 @@ class FrameReader:
         self._end += count
         return skipped
 
-    def sole_data(self, count: int) -> tuple[int, memoryview] | None:
-        """Stream and payload, where `count` octets just read are one DATA frame without flags; else `feed` them."""
-        if self._end or not HEADER_SIZE <= count < len(self._buffer):
-            return None
-        high, low, kind, flags, stream = _HEADER.unpack_from(self._buffer)
-        size = high << 8 | low
-        if kind or flags or size != count - HEADER_SIZE or size > self._largest:
+    def just_read(self, count: int) -> memoryview | None:
+        """The `count` octets just read, where none wait before them and there was room for more; else `feed` them."""
+        if self._end or count >= len(self._buffer):
             return None
         self._filled = False
-        return stream & LARGEST_STREAM, memoryview(self._buffer)[HEADER_SIZE:count]
+        return memoryview(self._buffer)[:count]
 
     def feed(self, count: int) -> Iterator[Frame]:
         """The frames that `count` more octets complete. Raises ConnectionFault (FRAME_SIZE_ERROR, 4.2)."""
@@ -129,7 +125,7 @@ class FrameReader:
         buffer, view = self._buffer, memoryview(self._buffer)
         while self._end - self._begin >= HEADER_SIZE:
             begin = self._begin + HEADER_SIZE
-            high, low, kind, flags, stream = _HEADER.unpack_from(buffer, self._begin)
+            high, low, kind, flags, stream = HEADER.unpack_from(buffer, self._begin)
             length = high << 8 | low
             if length > (self._largest if kind == Type.DATA else _LARGEST_OTHER):
                 raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, f"a frame of {length} octets is too large")
@@ -144,7 +140,7 @@ class FrameReader:
 
 def header(kind: int, flags: int, stream: int, length: int) -> bytes:
     """The header of a frame with a payload of so many octets."""
-    return _HEADER.pack(length >> 8, length & 0xFF, kind, flags, stream)
+    return HEADER.pack(length >> 8, length & 0xFF, kind, flags, stream)
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:

@@ -18,6 +18,7 @@ from services.common.http2.stream import Stream
 _LARGEST_TABLE = initial()[Setting.HEADER_TABLE_SIZE]  # our limit, even if the peer allows more
 
 _HEAD = struct.Struct(">HBBBLBL")  # a frame's header, and the prefix of the message that is in it
+_SHORT = initial()[Setting.MAX_FRAME_SIZE]  # octets that any peer takes in a frame
 _known: dict[tuple[tuple[str, str], ...], bytes] = {}
 
 
@@ -26,33 +27,24 @@ class Sending:
 
     def __init__(self) -> None:
         self.out: list[bytes | memoryview] = []
+        """Frames to be written, for who takes them out."""
         self.unsent = 0  # octets of messages that wait
         self._encoder = Encoder()
         self._table_sizes: tuple[int, ...] = ()  # since the last header fields: the smallest, and the present one
-        self._theirs = initial()
-        self._window = self.stream_window
-
-    @property
-    def stream_window(self) -> int:
+        first = initial()
+        self.stream_window = first[Setting.INITIAL_WINDOW_SIZE]
         """The octets that may be sent on a new stream."""
-        return self._theirs[Setting.INITIAL_WINDOW_SIZE]
-
-    @property
-    def most_streams(self) -> int:
+        self.most_streams = first[Setting.MAX_CONCURRENT_STREAMS]
         """How many streams the peer lets be open at a time."""
-        return self._theirs[Setting.MAX_CONCURRENT_STREAMS]
-
-    def take(self) -> list[bytes | memoryview]:
-        """Takes out the frames to be written."""
-        out, self.out = self.out, []
-        return out
+        self._largest_frame = first[Setting.MAX_FRAME_SIZE]
+        self._window = self.stream_window
 
     def message(self, number: int, stream: Stream, message: ToSend) -> None:
         """Sends a message at once and in one frame if it fits, uncopied; else it waits with the stream."""
         parts = (message,) if isinstance(message, bytes) else message
         length = len(message) if isinstance(message, bytes) else sum(map(len, parts))
         size = PREFIX_SIZE + length
-        fits = size <= self._theirs[Setting.MAX_FRAME_SIZE] and size <= stream.window and size <= self._window
+        fits = size <= self._largest_frame and size <= stream.window and size <= self._window
         if fits and not stream.unsent:
             self.out += (_head(number, length), *parts)
             stream.window -= size
@@ -66,7 +58,7 @@ class Sending:
     def some(self, number: int, stream: Stream) -> None:
         """Sends as much of what waits as the windows allow."""
         unsent = stream.unsent
-        while unsent and (room := min(stream.window, self._window, self._theirs[Setting.MAX_FRAME_SIZE])) > 0:
+        while unsent and (room := min(stream.window, self._window, self._largest_frame)) > 0:
             part = unsent.popleft()
             if len(part) > room:
                 unsent.appendleft(part[room:])
@@ -82,10 +74,39 @@ class Sending:
         self.unsent -= sum(map(len, stream.unsent))
         stream.unsent.clear()
 
+    def call(self, number: int, stream: Stream, fields: Fields, message: bytes) -> bool:
+        """Sends a whole request and the end of its stream; False where it does not fit, and nothing is sent."""
+        if not self._fits(stream, block := self._encoded(fields), size := PREFIX_SIZE + len(message)):
+            return False
+        start = frames.header(Type.HEADERS, Flag.END_HEADERS, number, len(block)) + block
+        self.out += (start + _head(number, len(message), Flag.END_STREAM), message)
+        stream.window -= size
+        self._window -= size
+        return True
+
+    def answer(self, number: int, stream: Stream, fields: Fields, message: ToSend, trailers: Fields) -> bool:
+        """The same of a whole answer, to a request whose end has come."""
+        if not isinstance(message, bytes):
+            return False
+        last, size = self._encoded(trailers), PREFIX_SIZE + len(message)
+        if not self._fits(stream, block := self._encoded(fields), size) or len(last) > _SHORT:
+            return False
+        start = frames.header(Type.HEADERS, Flag.END_HEADERS, number, len(block)) + block
+        end = frames.header(Type.HEADERS, Flag.END_HEADERS | Flag.END_STREAM, number, len(last)) + last
+        self.out += (start + _head(number, len(message)), message, end)
+        self._window -= size
+        return True
+
+    def _fits(self, stream: Stream, block: bytes, size: int) -> bool:
+        """Whether header fields and a message behind them go out now, in a frame each."""
+        if self._table_sizes or stream.unsent or len(block) > _SHORT:
+            return False
+        return size <= self._largest_frame and size <= stream.window and size <= self._window
+
     def fields(self, number: int, fields: Fields, *, end: bool) -> None:
         """Sends header fields, in as many frames as they take (section 6.10)."""
         block = self._resized() + self._encoded(fields)
-        size = self._theirs[Setting.MAX_FRAME_SIZE]
+        size = self._largest_frame
         parts = [block[at : at + size] for at in range(0, len(block) or 1, size)]
         for index, part in enumerate(parts):
             flags = Flag.END_HEADERS if index == len(parts) - 1 else 0
@@ -127,10 +148,14 @@ class Sending:
                 stream.window += value - self.stream_window
                 if stream.window > LARGEST_WINDOW:
                     raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, f"a window cannot be {stream.window}")
-        self._theirs[identifier] = value
+            self.stream_window = value
+        elif identifier == Setting.MAX_CONCURRENT_STREAMS:
+            self.most_streams = value
+        elif identifier == Setting.MAX_FRAME_SIZE:
+            self._largest_frame = value
 
 
-def _head(number: int, length: int) -> bytes:
+def _head(number: int, length: int, flags: int = 0) -> bytes:
     """All that is before the octets of a message which is sent whole, in a frame of its own."""
     size = PREFIX_SIZE + length
-    return _HEAD.pack(size >> 8, size & 0xFF, Type.DATA, 0, number, 0, length)
+    return _HEAD.pack(size >> 8, size & 0xFF, Type.DATA, flags, number, 0, length)

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 
-from services.common.ledger.packed import NUMBERS, UIDS, packed
+from services.common.ledger.packed import NUMBERS, UIDS, looked_up, packed
 from services.common.ledger.place import Keyed, LedgerPlace, Peer
 from services.common.ledger.stages import GOING_ON
 from services.common.ledger.uid_ranges import Ranges, compress
-from services.rpc.ledger_pb2 import LedgerBatch
+from services.rpc.ledger_pb2 import LedgerBatch, Place
 
 MOST_RANGES = 30_000  # in a batch, messages of mixtures counted too: it has to stay below NATS's limit of 1 MiB
 MOST_TEXT = 100_000  # characters of places, after which a batch is full
 _MOST_SINGLES = 1000  # uids of a row that are listed one by one where they are not consecutive; more are told as ranges
+_BASE, _KEY = itemgetter(0), itemgetter(1)  # of what is keyed
 _HOUR_US = 3_600_000_000
+_PLACES = 4096  # that are remembered as they are sent, unless …
+_LONG = 1000  # … one of their words is longer: they would fill the memory
 _MIXED_AT_ONCE = 256  # messages of a mixture that is too large for a batch
 
 
 class Mixture(NamedTuple):
-    """Places, and for each message, by uid ascending, the index of its place, and its bytes where they are known."""
+    """Places, and for each message, by uid ascending, the index of its place, and its bytes where they are known.
+
+    Indexes that are below 256 take least time as bytes.
+    """
 
     places: Sequence[Keyed]
     which: Sequence[int]
@@ -88,12 +96,14 @@ class Draft:
         """The number of the next row that is added, here or to another draft."""
         return self.first_row + self.rows
 
-    def fits(self, row: Row, ranges: Ranges) -> bool:
-        """Whether there is room for a row."""
-        mixture = row[8]
-        if mixture is None:
-            return len(ranges[0]) <= self.room
-        return len(ranges[0]) + len(mixture.which) <= self.room and self.text + text_of(mixture) <= MOST_TEXT
+    def fits(self, rows: Sequence[Row], ranges: Sequence[Ranges]) -> bool:
+        """Whether there is room for rows."""
+        wanted = sum([len(firsts) for firsts, _ in ranges])
+        mixtures = [row[8] for row in rows if row[8] is not None]
+        if not mixtures:
+            return wanted <= self.room
+        wanted += sum([len(mixture.which) for mixture in mixtures])
+        return wanted <= self.room and self.text + sum(map(text_of, mixtures)) <= MOST_TEXT
 
     def add(self, rows: Sequence[Row], ranges: Sequence[Ranges]) -> None:
         """Adds rows with the ranges of their uids (see `ranges_of`)."""
@@ -119,7 +129,10 @@ class Draft:
     def sealed(self) -> Sealed:
         """The batch of all that was added."""
         self._batch.singles.extend(map(len, self._singles))
-        self._batch.uids = packed(UIDS, chain.from_iterable(self._singles))
+        # Stages that a queue's messages reach at once have the same ones.
+        distinct = {id(uids): uids for uids in self._singles}
+        columns = {identity: packed(UIDS, uids) for identity, uids in distinct.items()}
+        self._batch.uids = b"".join(map(columns.__getitem__, map(id, self._singles)))
         return Sealed(self.first_row, self.rows, self._batch.SerializeToString())
 
     def _numbers_of_places(self, places: Sequence[LedgerPlace], time_us: int) -> Iterator[int]:
@@ -135,10 +148,10 @@ class Draft:
         return map(by_identity.__getitem__, identities)
 
     def _put(self, place: LedgerPlace, time_us: int) -> None:
-        *facts, peer = place
-        self._batch.places.add(**dict(zip(LedgerPlace._fields, facts, strict=False)))
-        self.text += sum([len(each) for each in facts if isinstance(each, str)])
-        if peer and peer.told_hour != time_us // _HOUR_US:
+        wire, text = _wire(place)
+        self._batch.places.append(wire)
+        self.text += text
+        if (peer := place.peer) and peer.told_hour != time_us // _HOUR_US:
             self._introduce(place, peer, time_us)
 
     def _introduce(self, place: LedgerPlace, peer: Peer, time_us: int) -> None:
@@ -151,19 +164,19 @@ class Draft:
     def _mix(self, row: int, mixture: Mixture, time_us: int) -> None:
         places, which, sizes = mixture
         self.room -= len(which)
-        bases = self._numbers_of_places([base for base, _ in places], time_us)
-        numbers = list(self._numbers_of_keyed(bases, [key for _, key in places]))
-        own = packed(NUMBERS, map(numbers.__getitem__, which))
-        self._batch.mixtures.add(row=row, places=own, sizes=packed(NUMBERS, sizes))
+        bases, keys = zip(*places, strict=True)
+        numbers = list(self._numbers_of_keyed(self._numbers_of_places(bases, time_us), keys))
+        self._batch.mixtures.add(row=row, places=looked_up(which, numbers), sizes=packed(NUMBERS, sizes))
 
     def _numbers_of_keyed(self, bases: Iterator[int], keys: Sequence[str]) -> Iterator[int]:
         known, batch = self._keyed, self._batch
         pairs = list(zip(bases, keys, strict=True))
         unknown = [pair for pair in dict.fromkeys(pairs) if pair not in known]
         known.update(zip(unknown, range(len(known), len(known) + len(unknown)), strict=True))
-        batch.bases.extend([base for base, _ in unknown])
-        batch.keys.extend([key for _, key in unknown])
-        self.text += sum([len(key) for _, key in unknown])
+        keys = list(map(_KEY, unknown))
+        batch.bases.extend(map(_BASE, unknown))
+        batch.keys.extend(keys)
+        self.text += sum(map(len, keys))
         return map(known.__getitem__, pairs)
 
     def _numbers_of_words(self, words: Sequence[str]) -> Iterator[int]:
@@ -184,6 +197,20 @@ class Draft:
                 self._batch.successions.add(row=index, firsts=_successors(row[7], ranges[index - self.next_row][1]))
 
 
+def _wire(place: LedgerPlace) -> tuple[Place, int]:
+    """A place as it is sent, which every batch with rows of it says anew, and how many characters it has."""
+    return (_made if max(len(place.routing_key), len(place.consumer), len(place.client)) > _LONG else _known)(place)
+
+
+def _made(place: LedgerPlace) -> tuple[Place, int]:
+    facts = place._asdict()
+    del facts["peer"]
+    return Place(**facts), sum([len(each) for each in facts.values() if isinstance(each, str)])
+
+
+_known = lru_cache(_PLACES)(_made)
+
+
 def ranges_of(row: Row) -> Ranges:
     """The ranges of a row's uids; without lengths, the firsts are all its uids, listed one by one."""
     uids = row[3]
@@ -195,7 +222,7 @@ def ranges_of(row: Row) -> Ranges:
 
 def text_of(mixture: Mixture) -> int:
     """Characters of the mixture's routing keys."""
-    return sum([len(key) for _, key in mixture.places])
+    return sum(map(len, map(_KEY, mixture.places)))
 
 
 def parts(row: Row, ranges: Ranges) -> Iterator[tuple[Row, Ranges]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 NUMBERS: Final = "I"
@@ -16,6 +16,17 @@ UIDS: Final = "Q"
 def packed(kind: str, numbers: Iterable[int]) -> bytes:
     """The numbers as bytes. Raises OverflowError for a number below 0 or too large for `kind`."""
     return _in_order(array(kind, numbers)).tobytes()
+
+
+def looked_up(indexes: Sequence[int], numbers: Sequence[int]) -> bytes:
+    """The numbers at these indexes, as NUMBERS; of bytes, and few numbers, byte by byte of each number, all at once."""
+    if not isinstance(indexes, bytes):
+        return packed(NUMBERS, map(numbers.__getitem__, indexes))
+    column = bytearray(4 * len(indexes))
+    for place, digits in enumerate(zip(*[number.to_bytes(4, "little") for number in numbers], strict=True)):
+        if any(digits):
+            column[place::4] = indexes.translate(bytes(digits[:256]).ljust(256, b"\0"))
+    return bytes(column)
 
 
 def unpacked(kind: str, column: bytes) -> array[int]:

@@ -131,13 +131,12 @@ class RowRecorder:
 
     def _add(self, rows: Sequence[Row]) -> None:
         ranges = list(map(ranges_of, rows))
-        plain = all(row[8] is None for row in rows)
-        if plain and sum([len(firsts) for firsts, _ in ranges]) <= self._draft.room:
+        if self._draft.fits(rows, ranges):
             self._draft.add(rows, ranges)
             return
         for row, its in zip(rows, ranges, strict=True):
             for part, of_part in parts(row, its):
-                if not self._draft.fits(part, of_part):
+                if not self._draft.fits((part,), (of_part,)):
                     self._end()
                 self._draft.add((part,), (of_part,))
 

@@ -36,8 +36,10 @@ def dump(arguments: Mapping[str, Any]) -> bytes:
 
 def load(data: bytes) -> dict[str, Any]:
     """The field table that `dump` was given; raises SyntaxFault for bytes that it never gave."""
+    if not data:
+        return {}
     try:
-        loaded = json.loads(data) if data else {}
+        loaded = json.loads(data)
         if not isinstance(loaded, dict):
             raise SyntaxFault("arguments that are no table")
         return _read_table(loaded)
@@ -48,7 +50,8 @@ def load(data: bytes) -> dict[str, Any]:
 def declared(data: bytes) -> dict[str, Any]:
     """As `load`, of a thing to be. Raises SyntaxFault also for what no field table holds: no client could be told."""
     table = load(data)
-    field_table.encode(table)
+    if table:
+        field_table.encode(table)
     return table
 
 

@@ -45,23 +45,34 @@ class Attributes(NamedTuple):
 
 
 _ADDRESS: Final = 4  # facts that no properties say, nor the last one; what they say is in both, in the same order
-_SAID: Final = len(Facts._fields) - _ADDRESS - 1
+SAID: Final = len(Facts._fields) - _ADDRESS - 1
+"""So many of the first attributes are facts."""
 
 
 def facts_of(virtual_host: str, exchange: str, routing_key: str, format_name: str, attributes: Attributes) -> Facts:
     """Of a message with such an address, whose properties say `attributes`."""
-    said = attributes[:_SAID]  # a test holds their order to that of Facts
-    return Facts(virtual_host, exchange, routing_key, format_name, *said)  # type: ignore[arg-type]
+    said = attributes[:SAID]  # a test holds their order to that of Facts
+    # Where all messages differ there is one for each: `Facts` itself would take another call.
+    return tuple.__new__(Facts, (virtual_host, exchange, routing_key, format_name, *said, ""))
 
 
-# A key that never comes back has facts of its own, so these are made and read for each message of such a stream: what
-# else they say is one object for all of them, and written down once.
+EXCHANGE: Final = Facts._fields.index("exchange")
+FORMAT: Final = Facts._fields.index("format")
+
+# A key that never comes back has facts of its own, as has an expiration, so these are made and read for each message of
+# such a stream: what else they say is one object for all of them, and written down once.
 KEY: Final = Facts._fields.index("routing_key")
 _NAMED: Final = MessageFacts.DESCRIPTOR.fields_by_name
 _TEXT: Final = 2  # protobuf's wire type
 KEY_TAG: Final = bytes((_NAMED["routing_key"].number << 3 | _TEXT,))
 _REPEATING: Final = tuple(map(Facts._fields.index, ("virtual_host", "exchange", "format", "publisher")))
 _OPTIONAL: Final = tuple(name for name, value in Facts._field_defaults.items() if value is None)
+NUMBERS: Final = Facts._fields.index(_OPTIONAL[0])
+"""The index of the first of the facts that are numbers, or None; a test holds them to stand together."""
+BEHIND: Final = NUMBERS + len(_OPTIONAL)
+"""The index of the first fact behind them."""
+TAGS: Final = tuple(_NAMED[name].number << 3 for name in _OPTIONAL)  # protobuf's wire type of numbers is 0
+OCTETS_OF_NUMBER: Final = 9  # at the most: seven bits each
 _OF_RUNS: Final = tuple(name for name in Facts._fields if name in PublishRun.DESCRIPTOR.fields_by_name)
 _values: Final = attrgetter(*Facts._fields)
 
@@ -72,7 +83,7 @@ def to_bytes(facts: Facts) -> bytes:
     before, after = around_key(facts[:KEY], facts[KEY + 1 :])
     if not (key := facts.routing_key.encode()):
         return before + after
-    return b"".join((before, KEY_TAG, _length(len(key)), key, after))
+    return b"".join((before, KEY_TAG, varint(len(key)), key, after))
 
 
 @lru_cache(_REMEMBERED)
@@ -95,21 +106,62 @@ def from_run(run: PublishRun) -> Facts:
     return Facts(**said)._replace(virtual_host=intern(run.virtual_host), exchange=intern(run.exchange))
 
 
-@lru_cache(_REMEMBERED)
 def around_key(before: tuple[Any, ...], after: tuple[Any, ...]) -> tuple[bytes, bytes]:
     """What stands before the routing key, and behind it: fields come in the order of their numbers."""
-    names = (*Facts._fields[:KEY], *Facts._fields[KEY + 1 :])
-    said = dict(zip(names, (*before, *after), strict=True))
-    first = {name: value for name, value in said.items() if _NAMED[name].number < _NAMED["routing_key"].number}
-    rest = {name: value for name, value in said.items() if name not in first}
-    return MessageFacts(**first).SerializeToString(), MessageFacts(**rest).SerializeToString()
+    kind, numbers = after[: NUMBERS - KEY - 1], after[NUMBERS - KEY - 1 : BEHIND - KEY - 1]
+    first, middle, last = around(before, kind, after[BEHIND - KEY - 1 :])
+    return first, middle + of_numbers(numbers) + last
 
 
-def _length(count: int) -> bytes:
+@lru_cache(_REMEMBERED)
+def around(before: tuple[Any, ...], kind: tuple[Any, ...], behind: tuple[Any, ...]) -> tuple[bytes, bytes, bytes]:
+    """What stands before the routing key, between that and the numbers, and behind these."""
+    names = Facts._fields[:KEY], Facts._fields[KEY + 1 : NUMBERS], Facts._fields[BEHIND:]
+    said = [dict(zip(its, values, strict=True)) for its, values in zip(names, (before, kind, behind), strict=True)]
+    first, middle, last = [MessageFacts(**each).SerializeToString() for each in said]
+    return first, middle, last
+
+
+def of_numbers(numbers: tuple[Any, ...]) -> bytearray:
+    """What stands there of the facts that are numbers."""
+    octets = bytearray()
+    add = octets.append
+    for tag, number in zip(TAGS, numbers, strict=True):
+        if number is not None:
+            add(tag)
+            left = number
+            while left > 127:  # as in varint, without a call
+                add(left & 127 | 128)
+                left >>= 7
+            add(left)
+    return octets
+
+
+def numbers_in(octets: bytes) -> tuple[int | None, ...] | None:
+    """The numbers that stand there, one behind the other, and nothing else; None: protobuf has to say."""
+    found: list[int | None] = []
+    for tag in TAGS:
+        if not octets or octets[0] != tag:
+            found.append(None)
+            continue
+        number = shift = 0
+        for octet in octets[1 : 1 + OCTETS_OF_NUMBER]:
+            if octet < 128:
+                break
+            number |= (octet & 127) << shift
+            shift += 7
+        else:
+            return None
+        found.append(number | octet << shift)
+        octets = octets[2 + shift // 7 :]
+    return None if octets else tuple(found)
+
+
+def varint(number: int) -> bytes:
     """As protobuf has it: seven bits an octet, the lowest first."""
     octets = bytearray()
-    while count > 127:
-        octets.append(count & 127 | 128)
-        count >>= 7
-    octets.append(count)
+    while number > 127:
+        octets.append(number & 127 | 128)
+        number >>= 7
+    octets.append(number)
     return bytes(octets)

@@ -21,7 +21,9 @@ class Chosen(Protocol):
 
 def chosen(wire: Chosen) -> Sequence[int]:
     """The indexes that a message on the wire names."""
-    return list(wire.indexes) or range(wire.first, wire.first + wire.count)
+    if count := wire.count:
+        return range(first := wire.first, first + count)
+    return list(wire.indexes)
 
 
 def choice(indexes: Sequence[int]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from services.common.streams.waiters import Waiters
 log = structlog.get_logger()
 
 _TURN = 100  # messages
+_LITTLE = 16 << 10  # octets: of larger ones too much would be kept until the end of the turn
 _GIVEN_UP = trailers(grpc.StatusCode.UNAVAILABLE, "the service gave the call up")
 _KINDS = {False: "unary", True: "stream"}
 
@@ -84,12 +85,14 @@ class Call:
         else:
             self._heard = True
             self._requests.add(message)
-            self._waiters.wake()
+            if self._waiters:
+                self._waiters.wake()
 
     def no_more(self) -> None:
         """The client sends no more requests."""
         self._no_more = True
-        self._waiters.wake()
+        if self._waiters:
+            self._waiters.wake()
 
     def writable(self) -> None:
         self._waiters.wake()
@@ -109,7 +112,7 @@ class Call:
 
     async def read(self) -> Any:  # noqa: ANN401 - the method's request type
         """As grpc.aio.ServicerContext: the next request, or EOF."""
-        while not self._requests:
+        while not self._requests.messages:
             if self._no_more:
                 return grpc.aio.EOF
             await self._waiters.change()
@@ -117,7 +120,10 @@ class Call:
 
     async def write(self, response: Any) -> None:  # noqa: ANN401 - the method's response type
         """As grpc.aio.ServicerContext: returns when the peer takes more."""
-        self._stream.write(self._said_as(response))
+        message = self._said_as(response)
+        if len(message) <= _LITTLE:
+            self._stream.gather()
+        self._stream.write(message)
         self._said += 1
         if not self._said % _TURN:
             await asyncio.sleep(0)  # who always has more to say lets others go on
@@ -181,6 +187,7 @@ class Call:
         except asyncio.CancelledError:
             self._stream.end(_GIVEN_UP)  # something it waited for was cancelled, if the stream is not over
             raise
+        self._stream.gather()  # a change that is answered is news to those who watch, perhaps on the same connection
         if last is None:
             self._stream.end(trailers(*outcome))
         else:

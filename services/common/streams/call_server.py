@@ -129,6 +129,7 @@ class Served(Endpoint):
             Http2Connection(is_client=False, largest_message=LARGEST_MESSAGE), server.address, server.doubt
         )
         self._server = server
+        self._is_local = server.address.startswith("unix:")  # its callers need no secret
         self._parting = False
         self._newcomers: Newcomers | None = None  # while it is one of them
         self._late: asyncio.TimerHandle | None = None
@@ -198,7 +199,7 @@ class Served(Endpoint):
     def headers(self, headers: e.Headers) -> None:
         number, method = headers.stream, called(headers.fields)
         stream = Stream(self, number)
-        if said := is_said(headers.fields, self.address):
+        if (said := self._is_local or is_said(headers.fields, self.address)) and self._newcomers:
             self._is_new_no_more()
         if number in self._streams:
             pass  # trailers of a client; gRPC's clients send none
@@ -237,8 +238,10 @@ class Served(Endpoint):
             self.failed(stream.number, failure)
 
     def _call(self, stream: Stream, details: Details, *, asks_many: bool) -> None:
-        largest = _LARGEST_OPEN if is_open(details.method) else LARGEST_MESSAGE
-        self._connection.limit(stream.number, largest)
+        largest = LARGEST_MESSAGE
+        if is_open(details.method):
+            largest = _LARGEST_OPEN
+            self._connection.limit(stream.number, largest)
         find = partial(self._server.handler_of, details)
         call = Call(stream, find, details, self._server.tasks, asks_many=asks_many, largest=largest)
         self.begin(stream, call)
@@ -261,8 +264,14 @@ class Served(Endpoint):
         super().write(number, message)
 
     def finish(self, number: int, message: ToSend, trailers: e.Fields) -> None:
-        self._respond(number)
-        super().finish(number, message, trailers)
+        if number not in self._unanswered:
+            super().finish(number, message, trailers)
+            return
+        self._unanswered.discard(number)
+        self._connection.answer(number, RESPONSE, message, trailers)
+        self._behind.pop(number, None)
+        self._streams.pop(number, None)
+        self.flush()
 
     def end(self, number: int, trailers: e.Fields) -> None:
         if number in self._unanswered:
@@ -271,7 +280,8 @@ class Served(Endpoint):
         super().end(number, trailers)
         self._behind.pop(number, None)
         self._streams.pop(number, None)
-        self._part()
+        if self._parting:
+            self._part()
 
     def reset(self, number: int, code: ErrorCode) -> None:
         self._unanswered.discard(number)
@@ -284,4 +294,5 @@ class Served(Endpoint):
 
     def flush(self) -> None:
         super().flush()
-        self._part()  # what was waited for may be written now
+        if self._parting:
+            self._part()  # what was waited for may be written now

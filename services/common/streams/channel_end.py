@@ -45,7 +45,7 @@ class ChannelEnd(Endpoint):
     @property
     def may_request(self) -> bool:
         """Whether one more call can be sent."""
-        return self._connection.may_request and not self.is_used_up
+        return self._connection.may_request
 
     @property
     def is_used_up(self) -> bool:
@@ -55,7 +55,9 @@ class ChannelEnd(Endpoint):
     def send(self, call: ClientCall, metadata: Metadata) -> None:
         self.is_used = True
         fields = request(call.method.path, (*call.metadata, *metadata))
-        stream = Stream(self, self._connection.request(fields))
+        first = call.first
+        number = self._connection.request(fields) if first is None else self._connection.ask(fields, first)
+        stream = Stream(self, number)
         self.calls[stream.number] = call
         self.begin(stream, call)
         call.began(stream)
@@ -75,7 +77,8 @@ class ChannelEnd(Endpoint):
         if found is None:
             return
         call = self.calls.get(headers.stream)
-        self.reset(headers.stream, ErrorCode.CANCEL)  # nothing, where both ends have ended it
+        self._connection.reset(headers.stream, ErrorCode.CANCEL)  # nothing, where both ends have ended it
+        self._drop(headers.stream)
         if call:
             call.finish(found)
 
@@ -117,7 +120,8 @@ class ChannelEnd(Endpoint):
         self._behind.pop(number, None)
         if found := self._streams.pop(number, None):
             found[0].is_over = True
-        self._look_if_idle()
+        if self._parting:
+            self._look_if_idle()
 
     def reset(self, number: int, code: ErrorCode) -> None:
         self.calls.pop(number, None)

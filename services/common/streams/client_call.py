@@ -52,7 +52,7 @@ class ClientCall:
         self._timer = loop.call_later(timeout, self._late) if timeout is not None else None
         many = method.asks_many and request is not None
         self._poller = loop.create_task(self._poll(request), name="gRPC requests") if many else None
-        if not self._is_too_large(self.first or b""):
+        if self.first is None or len(self.first) <= LARGEST_MESSAGE or not self._is_too_large(self.first):
             channel.begin(self)
 
     # -------------------------------------------------------------- the channel says
@@ -61,9 +61,8 @@ class ClientCall:
         """There is a connection, and the call has its stream on it."""
         self._stream = stream
         self._unread.of(stream)
-        if self.first is not None:
-            stream.finish(self.first, [])
-        self._waiters.wake()
+        if self._waiters:
+            self._waiters.wake()
 
     def refused(self) -> bool:
         """The peer has not looked at the call; whether it can be made again elsewhere, which it is once."""
@@ -93,7 +92,8 @@ class ClientCall:
             self._listener(self.method.deserialize(message))
         else:
             self._unread.add(message)
-            self._waiters.wake()
+            if self._waiters:
+                self._waiters.wake()
 
     def writable(self) -> None:
         self._waiters.wake()
@@ -226,7 +226,7 @@ class ClientCall:
 
     async def _response(self) -> Any:  # noqa: ANN401 - the method's response type
         outcome = await self._ended()
-        if self._unread and outcome.status is grpc.StatusCode.OK:
+        if self._unread.messages and outcome.status is grpc.StatusCode.OK:
             return self.method.deserialize(self._unread.first())  # it stays: a call may be awaited again
         self._raise_if_failed()
         raise _error(Outcome(grpc.StatusCode.INTERNAL, "a call without an answer"))
@@ -240,7 +240,7 @@ class ClientCall:
         self._raise_if_failed()
 
     async def _read(self) -> Any:  # noqa: ANN401 - the method's response type, or EOF
-        while not self._unread:
+        while not self._unread.messages:
             if self.outcome is not None:
                 return grpc.aio.EOF
             await self._change()

@@ -48,9 +48,10 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
         self._doubt = doubt or USUAL
         self.lost = False
         self._connection = connection
+        self._sending = connection.sending
         self._streams: dict[int, tuple[Stream, StreamListener]] = {}
         self._transport: asyncio.Transport | None = None
-        self._reading = self._paused = self._was_full = False
+        self._reading = self._paused = self._was_full = self._gathers = False
         self._behind: dict[int, StreamListener] = {}  # streams of which something waited, when they were asked
         self._silent = False  # nothing came since the last look
         self._keepalive: asyncio.TimerHandle | None = None
@@ -129,7 +130,7 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
 
     def flush(self) -> None:
         """Writes to the socket what there is; when it is full no longer, tells the listeners."""
-        if self._reading or self.lost:
+        if self._reading or self._gathers or self.lost:
             return
         self._write()
         if self._was_full and not self.full:
@@ -140,9 +141,10 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
                 except Exception as failure:  # noqa: BLE001 - `failed` logs it
                     self.failed(number, failure)
             self._write()
-        for number in [number for number in self._behind if not self.waits(number)]:
-            if number in self._behind:
-                self._behind.pop(number).writable()
+        if self._behind:
+            for number in [number for number in self._behind if not self.waits(number)]:
+                if number in self._behind:
+                    self._behind.pop(number).writable()
 
     def write(self, number: int, message: ToSend) -> None:
         self._connection.send(number, message)
@@ -167,13 +169,24 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
     def close(self, reason: str = "") -> None:
         """Ends all streams, and the connection once everything is written."""
         self._end_all(reason)
+        self._gathers = False
         if self._transport and not self.lost:
             self._write()
             # A peer that reads nothing would keep the connection from ending.
             (self._transport.abort if self._paused else self._transport.close)()
 
+    def gather(self) -> None:
+        """What is written until the end of the turn leaves in one piece: a peer is woken once, not for each part."""
+        if not self._gathers and not self._reading:
+            self._gathers = True
+            asyncio.get_running_loop().call_soon(self._scatter)
+
+    def _scatter(self) -> None:
+        self._gathers = False
+        self.flush()
+
     def _write(self) -> None:
-        if self._paused:
+        if self._paused or self._gathers or not self._sending.out:
             return  # the connection keeps the data, and thereby knows that it is full
         chunks = self._connection.data_to_send()
         if chunks and self._transport and not self._transport.is_closing():
@@ -187,7 +200,8 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
             return
         try:
             found[1].received(message.data)
-            self._write()
+            if self._sending.out:
+                self._write()
         except Exception as failure:  # noqa: BLE001 - `failed` logs it
             self.failed(message.stream, failure)
 

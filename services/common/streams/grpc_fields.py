@@ -10,15 +10,19 @@ import grpc
 from google.protobuf.descriptor import MethodDescriptor
 
 from services.common.http2.events import Fields
+from services.common.http2.known import keep
 
 _CONTENT_TYPE = "application/grpc"
 RESPONSE: Fields = [(":status", "200"), ("content-type", _CONTENT_TYPE)]
+OK: Fields = [("grpc-status", "0")]
 NOT_A_CALL: Fields = [(":status", "415"), ("content-length", "0")]
 _LONGEST_TEXT = 4000  # octets, of which each may take three: peers take 16 KiB of header fields
 _STATUSES = {str(status.value[0]): status for status in grpc.StatusCode}
 _OURS = frozenset({":status", "content-type", "grpc-status", "grpc-message"})
 
 Metadata = tuple[tuple[str, str], ...]
+
+_requests: dict[tuple[str, Metadata], Fields] = {}
 
 
 def path_of(method: MethodDescriptor) -> str:
@@ -27,7 +31,15 @@ def path_of(method: MethodDescriptor) -> str:
 
 
 def request(method: str, metadata: Iterable[tuple[str, str]] = ()) -> Fields:
-    """The header fields of a call without deadline; `method` is `/package.Service/Method`."""
+    """The header fields of a call without deadline, not to be changed; `method` is `/package.Service/Method`."""
+    key = method, tuple(metadata)
+    if (known := _requests.get(key)) is None:
+        known = _request(*key)
+        keep(_requests, key, known)
+    return known
+
+
+def _request(method: str, metadata: Metadata) -> Fields:
     return [
         (":method", "POST"),
         (":scheme", "http"),
@@ -50,10 +62,12 @@ def called(fields: Fields) -> str | None:
 def trailers(
     status: grpc.StatusCode = grpc.StatusCode.OK, text: str = "", metadata: Iterable[tuple[str, str]] = ()
 ) -> Fields:
-    """Status, what the service adds, and Status-Message, which is percent-encoded.
+    """Status, what the service adds, and Status-Message, which is percent-encoded; not to be changed.
 
     A text that is too long is cut: header fields that are too large would end the connection, with all its calls.
     """
+    if status is grpc.StatusCode.OK and not text and not metadata:
+        return OK
     fields = [("grpc-status", str(status.value[0])), *metadata]
     if not text:
         return fields
@@ -69,8 +83,15 @@ class Outcome(NamedTuple):
     metadata: Metadata = ()
 
 
+_SUCCESS = Outcome(grpc.StatusCode.OK, "")
+
+
 def outcome(fields: Fields, *, ended: bool) -> Outcome | None:
     """How a call ended, from the server's header fields; None while it goes on."""
+    if fields == OK:
+        return _SUCCESS
+    if fields == RESPONSE and not ended:
+        return None
     by_name = dict(fields)
     status = by_name.get("grpc-status")
     if status is None:

@@ -47,6 +47,10 @@ class Stream:
         """While it is held the peer sends what the stream's window has left, and no more."""
         self._endpoint.hold(self.number, held=held)
 
+    def gather(self) -> None:
+        """What is written until the end of the turn, on any stream of the connection, leaves in one piece."""
+        self._endpoint.gather()
+
     def write(self, message: ToSend) -> None:
         """Sends a message, whole or in parts; a stream that has ended drops it."""
         self._endpoint.write(self.number, message)

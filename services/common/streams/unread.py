@@ -16,17 +16,18 @@ _EACH: Final = _MUCH // _MANY
 class Unread:
     """First come, first taken."""
 
-    __slots__ = ("_held", "_messages", "_size", "_stream")
+    __slots__ = ("_held", "_size", "_stream", "messages")
 
     def __init__(self, stream: Stream | None = None) -> None:
         """`stream` may be given later, by `of`."""
         self._stream = stream
-        self._messages: deque[bytes] = deque()
+        self.messages: deque[bytes] = deque()
+        """To be looked at only."""
         self._size = 0
         self._held = False
 
     def __len__(self) -> int:
-        return len(self._messages)
+        return len(self.messages)
 
     def of(self, stream: Stream) -> None:
         """They come by this stream."""
@@ -34,18 +35,18 @@ class Unread:
 
     def add(self, message: bytes) -> None:
         """One has come."""
-        self._messages.append(message)
+        self.messages.append(message)
         self._size += len(message) + _EACH
         if self._size > _MUCH and not self._held:
             self._hold(held=True)
 
     def first(self) -> bytes:
         """The first one, which stays."""
-        return self._messages[0]
+        return self.messages[0]
 
     def take(self) -> bytes:
         """The first one."""
-        message = self._messages.popleft()
+        message = self.messages.popleft()
         self._size -= len(message) + _EACH
         if self._held and self._size <= _MUCH // 2:
             self._hold(held=False)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 
 
-class Waiters:
-    """All of them look again when something has changed: several tasks may read, write, and wait for the end."""
+class Waiters(list[asyncio.Future[None]]):
+    """All of them look again when something has changed: several tasks may read, write, and wait for the end.
 
-    __slots__ = ("_futures",)
+    Empty, and so false, while nobody waits.
+    """
 
-    def __init__(self) -> None:
-        self._futures: list[asyncio.Future[None]] = []
+    __slots__ = ()
 
     def wake(self) -> None:
         """Something has changed."""
-        futures, self._futures = self._futures, []
+        futures = self[:]
+        self.clear()
         for future in futures:
             if not future.done():
                 future.set_result(None)
@@ -23,5 +24,5 @@ class Waiters:
     async def change(self) -> None:
         """Returns when something has changed."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._futures.append(future)
+        self.append(future)
         await future

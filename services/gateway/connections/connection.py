@@ -23,6 +23,7 @@ from services.gateway import vocabulary as v
 from services.gateway.connections.blocked import CONSUMERS_FIRST, Blocked
 from services.gateway.connections.client_socket import ClientSocket
 from services.gateway.connections.farewell import Farewell
+from services.gateway.connections.large_reads import FULL
 from services.gateway.connections.login import Login
 from services.gateway.connections.opening import begin_session, open_connection
 from services.gateway.connections.whose import whose
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_LARGE_READ = 200_000  # bytes of a read after which other connections have their turn: else it would go on for long
 _TURN_OF_OTHERS = "the turn of others"  # a reason to hold
 _GETS = 4  # basic.get requests at a time: each may be answered with a message of the largest size
 
@@ -95,9 +95,9 @@ class Connection(ClientSocket):
     def data_received(self, data: Received) -> None:
         self.last.read = self.loop.time()
         self.rest.read(self, data)
-        if (len(data) >= _LARGE_READ or (self.reads_much and not self.rest.was_large)) and not self.lost:
+        if (len(data) >= FULL or (self.reads_much and not self.rest.large)) and not self.lost:
             self.hold(_TURN_OF_OTHERS)
-            self.read_much(much=self.rest.was_large and self.virtual_host != "")
+            self.read_much(much=(self.rest.large > 0 or self.rest.has_more) and self.virtual_host != "")
             self.loop.call_soon(self.release, _TURN_OF_OTHERS)
 
     def carry_out_all(self, data: Received) -> list[v.Request]:
@@ -292,6 +292,8 @@ class Connection(ClientSocket):
 
     def end_session(self, session: Session, request: v.CloseSession) -> None:
         """The requests of a session have been carried out: closes it, after the confirms that are known."""
+        if request.reason:
+            self.tell("session ended", session=session.number, reason=request.reason)
         if self.sessions.get(session.number) is session:
             del self.sessions[session.number]
         self.release(session)

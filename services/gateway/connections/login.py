@@ -54,7 +54,11 @@ class Login:
     def end(self, reason: str) -> None:
         """The connection is gone; the log says why, where it was not known before."""
         self._expiry.cancel()
-        if not self._connection.closing:
+        if self._connection.closing:
+            return
+        if why := self._connection.engine.ends_for:  # its peer did not wait for our close, or did not answer it
+            self._connection.tell("connection ended", reason=why)
+        else:
             self._went_away(reason)
 
     def _went_away(self, reason: str) -> None:

@@ -6,9 +6,10 @@ waits, so that a client does not have more requests in memory than it may have u
 
 from __future__ import annotations
 
+from time import thread_time
 from typing import TYPE_CHECKING
 
-from services.gateway.connections.large_reads import are_large, is_question
+from services.gateway.connections.large_reads import FULL, is_question, is_quick, large_size
 from services.gateway.connections.turns import LITTLE, LONG, Turns
 
 if TYPE_CHECKING:
@@ -19,14 +20,15 @@ if TYPE_CHECKING:
 class Rest:
     """The rest of one connection, which is passed to each call; its socket is not read while there is a rest."""
 
-    __slots__ = ("_data", "_turns", "_waits", "_was_long", "was_large")
+    __slots__ = ("_data", "_turns", "_waits", "_was_long", "has_more", "large")
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
         self._data = b""
         self._waits = False  # for its turn
         self._was_long = False  # the last read was, in whatever it had much of
-        self.was_large = False  # the last read was, of large messages: they, or what there was of one
+        self.large = 0  # bytes of a message, or of what there was of one, where the last read was of large ones
+        self.has_more = False  # the socket most likely has, and the last read took little time for what it held
 
     def read(self, connection: Connection, data: Received) -> None:
         """Carries out the requests of a read, now or in turn. `data` may be lent."""
@@ -54,14 +56,18 @@ class Rest:
             self._carry_out(connection, data)
 
     def _carry_out(self, connection: Connection, data: Received) -> None:
+        began = thread_time() if len(data) >= FULL else 0.0
         if requests := connection.carry_out_all(data):
             connection.last.used = connection.last.read  # beats ask for nothing
-            self.was_large = are_large(requests)
-            if not self.was_large and is_question(requests[-1]):
-                self._turns.asked = connection.last.read
+            self.large = large_size(requests)
+            if not self.large and len(data) < FULL and is_question(requests[-1]):
+                self._turns.questions.ask(connection.name, connection.last.read)
         elif len(data) > LITTLE:
-            self.was_large = True
-        self.was_large &= not connection.engine.unread
+            self.large = max(self.large, len(data))
+        if connection.engine.unread:
+            self.large = 0
+        full = len(data) >= FULL and not connection.engine.unread
+        self.has_more = full and is_quick(len(data), thread_time() - began)
         effort = connection.engine.effort
         self._was_long = effort >= LONG
         if len(data) > LITTLE or not data or self._was_long:

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from services.gateway.connections.questions import Questions
 from services.gateway.vocabulary import Publish, Request
 
 if TYPE_CHECKING:
@@ -37,8 +38,7 @@ class Turns:
         self._spent = 0
         self._waiting: deque[Connection] = deque()
         self._scheduled = False
-        self.asked = 0.0
-        """The loop's time when a client last asked for something that it may wait for: see `large_reads`."""
+        self.questions = Questions()
 
     @property
     def over(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import add
+from operator import add, attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from services.common.errors import AccessRefused, BrokerError, NotFound, Unavailable
@@ -14,7 +14,7 @@ from services.common.ledger.recorder import OFF, Recorder
 from services.common.memo import Memo
 from services.common.message import format_named
 from services.common.message.alike import are_alike, objects
-from services.common.message.facts import Facts
+from services.common.message.facts import EXCHANGE, KEY, Facts
 from services.common.message.indexes import pick
 from services.common.message.weight import weight
 from services.common.topology.slots import SlotId
@@ -26,11 +26,14 @@ if TYPE_CHECKING:
     from services.gateway.vocabulary import Publish
     from services.rpc.router_pb2 import QueueDefinition
 
+_FACTS, _ADDRESS = attrgetter("facts"), itemgetter(EXCHANGE, KEY)
+_EXCHANGE, _KEY = itemgetter(EXCHANGE), itemgetter(KEY)
 _REMEMBERED = 4096  # places of one connection; beyond, it begins again
 _NAMES = 256 << 10  # bytes of their names
 _BASES = 1 << 20  # bytes of places without keys
 _ROUTED = 4 << 20  # bytes of the places that messages are routed to
 _PLACE = 150  # bytes, about
+_BYTE = 256  # indexes that fit into one
 
 
 def client_name(properties: Mapping[str, Any], user: str) -> str:
@@ -110,13 +113,15 @@ class ClientRecord:
 
     def keyed(self, published: Sequence[Facts]) -> list[Keyed]:
         """Where messages with these facts are published."""
-        bases = {exchange: self.at(exchange) for exchange in {facts.exchange for facts in published}}
-        return [(bases[facts.exchange], facts.routing_key) for facts in published]
+        exchanges = list(map(_EXCHANGE, published))
+        bases = {exchange: self.at(exchange) for exchange in set(exchanges)}
+        return list(zip(map(bases.__getitem__, exchanges), map(_KEY, published), strict=True))
 
     def all_towards(self, places: Sequence[Keyed], queue_id: SlotId) -> list[Keyed]:
         """Where messages go that were published there, all of them to one queue that is known."""
-        bases = {exchange: self.at(exchange, queue_id) for exchange in {base.exchange for base, _ in places}}
-        return [(bases[base.exchange], routing_key) for base, routing_key in places]
+        published, keys = zip(*places, strict=True)
+        bases = {identity: self.at(base.exchange, queue_id) for identity, base in objects(published).items()}
+        return list(zip(map(bases.__getitem__, map(id, published)), keys, strict=True))
 
     def at(self, exchange: str, queue_id: SlotId | None = None) -> LedgerPlace:
         """An exchange, or the way from it to a queue, without a routing key."""
@@ -160,14 +165,16 @@ class Published:
         self._places: list[Keyed] = []  # where they differ
         self._which: Sequence[int] = ()  # of them, for each message
         kinds = objects(publish.kinds)
-        facts = publish.kinds[0].facts
-        address = facts.exchange, facts.routing_key
-        if all((kind.facts.exchange, kind.facts.routing_key) == address for kind in kinds.values()):
-            self._place = record.place(facts)
+        facts = list(map(_FACTS, kinds.values()))
+        if len(set(map(_ADDRESS, facts))) == 1:
+            self._place = record.place(facts[0])
+        elif len(kinds) == len(publish.kinds):
+            self._places, self._which = record.keyed(facts), range(len(kinds))
         else:
-            self._places = record.keyed([kind.facts for kind in kinds.values()])
+            self._places = record.keyed(facts)
             numbers = dict(zip(kinds, range(len(kinds)), strict=True))
-            self._which = list(map(numbers.__getitem__, map(id, publish.kinds)))
+            which = map(numbers.__getitem__, map(id, publish.kinds))
+            self._which = bytes(which) if len(kinds) <= _BYTE else list(which)
         self._received(publish)
 
     def _received(self, publish: Publish) -> None:

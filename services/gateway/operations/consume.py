@@ -174,20 +174,10 @@ async def limit(session: Session, request: v.Limit) -> None:
 
 def credit(session: Session, request: v.Credit) -> None:
     """Others are not kept waiting by a drain, which may take its time."""
-    consumer = session.consumers.get(request.tag)
-    if consumer is None:
-        _answer(session, request)
-        return
-    consumer.take(request.up_to)
-    if consumer.is_used_up:  # its owner may have more, and no room to say that it has not
-        _answer(session, request)
+    if consumer := session.consumers.get(request.tag):
+        consumer.give(request)
+        session.connection.wrote(consumer)
     elif request.drain:
-        consumer.drain = request
-    session.connection.wrote(consumer)
-
-
-def _answer(session: Session, request: v.Credit) -> None:
-    if request.drain:
         session.answer(request)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NoReturn
@@ -13,6 +12,7 @@ from services.common.clients.outbound import Messages, Targets
 from services.common.clients.pressure import pressure_on
 from services.common.errors import BrokerError, InternalError, NotFound, PreconditionFailed, SyntaxFault, Unavailable
 from services.common.message import format_named
+from services.common.message.alike import objects
 from services.common.message.facts import Attributes
 from services.gateway import answers
 from services.gateway import vocabulary as v
@@ -25,8 +25,8 @@ from services.gateway.sessions.session import Session
 from services.gateway.sessions.transaction import Publication, Transaction
 
 _PORTION = 50  # parts of a request
-_FACTS = attrgetter("facts")
-_IMMEDIATE = attrgetter("immediate")
+_FACTS, _ATTRIBUTES, _IMMEDIATE = map(attrgetter, ("facts", "attributes", "immediate"))
+_EXCHANGE = attrgetter("exchange")
 
 Work = Coroutine[Any, Any, None] | None
 """What there is to wait for, if anything."""
@@ -40,9 +40,14 @@ async def select_confirms(session: Session, request: v.SelectConfirms) -> None:
 
 def publish(session: Session, request: v.Publish) -> Work:
     kinds = distinct(request.kinds)
-    if _may_all(session, kinds) and not any(map(_special, _said(kinds))):
+    plain = not any(map(_special, _said(kinds)))
+    if plain and _may_all(session, kinds):
         return _route(session, request)
-    faults = {kind: error for kind in kinds if (error := _fault(session, kind))}
+    fault = _fault(session, kinds[0])
+    if plain and not fault and _may_all(session, kinds):  # of its exchange no more has to be asked
+        return _route(session, request)
+    faults = {kinds[0]: fault} if fault else {}
+    faults |= {kind: error for kind in kinds[1:] if (error := _fault(session, kind))}
     if faults:
         return _past_faults(session, request, faults)
     return _publish_checked(session, request, kinds)
@@ -50,12 +55,12 @@ def publish(session: Session, request: v.Publish) -> Work:
 
 def _may_all(session: Session, kinds: Iterable[v.Kind]) -> bool:
     """Whether the user may publish to their exchanges, whatever the keys."""
-    return {kind.facts.exchange for kind in kinds} <= session.permitted.writable
+    return set(map(_EXCHANGE, map(_FACTS, kinds))) <= session.permitted.writable
 
 
 def _said(kinds: Iterable[v.Kind]) -> Collection[Attributes]:
     """What their properties say, each once: that is mostly one object, however many keys there are."""
-    return {id(kind.attributes): kind.attributes for kind in kinds}.values()
+    return objects(list(map(_ATTRIBUTES, kinds))).values()
 
 
 def _special(said: Attributes) -> bool:
@@ -83,7 +88,7 @@ def _dated(kind: v.Kind, now: int) -> v.Kind:
     delay_ms, facts = kind.attributes.delay_ms, kind.facts
     if delay_ms is None or facts.not_before is not None:
         return kind
-    return replace(kind, facts=facts._replace(not_before=now + delay_ms))
+    return kind._replace(facts=facts._replace(not_before=now + delay_ms))
 
 
 def _fault(session: Session, kind: v.Kind) -> BrokerError | None:
@@ -171,7 +176,7 @@ async def _publish_each(session: Session, request: v.Publish) -> None:
             refusals = (_refusal(session, kind.facts.exchange, key) for key in more_keys)
             if refused := next(filter(None, refusals), None):
                 _fail(session, part, refused)
-            part.kinds = [replace(kind, more_keys=more_keys)] * len(indexes)
+            part.kinds = [kind._replace(more_keys=more_keys)] * len(indexes)
             part.properties = [told] * len(indexes)
         if asking := _route(session, part):
             await asking

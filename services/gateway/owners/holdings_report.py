@@ -21,10 +21,18 @@ class HoldingsReport:
 
     def tell(self, untold: Container[int | None]) -> None:
         """Reports to each owner without a report yet, except for the partitions in `untold`, for which more follows."""
+        told_one = False
         for partition, epoch, link in self._publisher.owners():
             if partition not in untold and self._epochs.get(partition) != (link, epoch):
-                self._epochs[partition] = link, epoch
+                self._epochs[partition], told_one = (link, epoch), True
                 link.told(partition, epoch, self._used.of(partition))
+        if told_one:
+            self._publisher.unpark_soon()
+
+    def has(self, partition: int) -> bool:
+        """Whether its owner has its report; true where none can be reached."""
+        link, epoch = self._publisher.owner_in(partition)
+        return link is None or self._epochs.get(partition) == (link, epoch)
 
     def forget(self, partition: int | None) -> None:
         """The partition's owner did not know yet that it is the owner: it is told again."""

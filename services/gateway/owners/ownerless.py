@@ -106,25 +106,30 @@ class OwnerlessQueues:
         """Whether the queue's owner, if it has one, knows what is held of the queue."""
         return queue_id not in self._ownerless
 
+    def has_told(self, partition: int) -> bool:
+        """Whether the partition's owner has heard all that is held of it."""
+        return self._report.has(partition)
+
     # -------------------------------------------------------------- what waits
 
     def settle(
         self, queue_id: SlotId, outcome: pb.Outcome.ValueType, uids: Sequence[int], change: Change = UNCHANGED
     ) -> None:
         """Settles deliveries with the queue's owner, now or when the queue has one again."""
-        link, said = self.link_of(queue_id), Settlement(queue_id, outcome, uids, change)
+        link, term = (None, 0) if queue_id in self._ownerless else self._publisher.owner_of(queue_id)
         if link:
-            self._say(link, said)
+            link.settle(queue_id, outcome, uids, term=term, change=change)
         elif uids and queue_id in self._queues:
-            self._keep(self._ownerless[queue_id].kept, said)
+            self._keep(self._ownerless[queue_id].kept, Settlement(queue_id, outcome, uids, change))
             self._look_within(_AGAIN)
 
-    def give_back(self, settlements: Iterable[Settlement], *, committing: bool = False) -> None:
+    def give_back(self, settlements: Iterable[Settlement], *, committing: bool = False, lost: bool = False) -> None:
         """Keeps what has to be said again of settlements that a former owner was sent, and may not have carried out.
 
-        All of them at once, in order. `committing`: of a transaction under way, which is among what is held.
+        All of them at once, in order. `committing`: of a transaction under way, which is among what is held. `lost`:
+        the owner has handed nothing over.
         """
-        for said in said_again(settlements, self._known(), int(committing)):
+        for said in said_again(settlements, self._known(), int(committing), lost=lost):
             if said.uids and said.queue_id in self._queues:
                 queue = self._ownerless[said.queue_id]
                 self._keep(queue.late if queue.asked else queue.kept, said)
@@ -299,8 +304,17 @@ class OwnerlessQueues:
         strays += self._attach_again(queue, queue_id, consumers, held)
         if strays:
             self._claim(queue, queue_id, link, strays)
+            self._say_tried(queue, link)
         if not queue.asked:
             del self._ownerless[queue_id]
+
+    def _say_tried(self, queue: _OwnerlessQueue, link: QueueLink) -> None:
+        """Right behind the claim: it keeps its place, since nothing is delivered before that is answered."""
+        tried = [said for said in queue.kept if said.outcome == pb.TRIED]
+        if tried:
+            queue.kept = [said for said in queue.kept if said.outcome != pb.TRIED]
+        for said in tried:
+            self._say(link, said)
 
     def _attach_again(
         self, queue: _OwnerlessQueue, queue_id: SlotId, consumers: Iterable[AttachedConsumer], held: Holdings

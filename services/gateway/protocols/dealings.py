@@ -36,8 +36,3 @@ class Dealings:
         """The requests so far."""
         taken, self.requests = self.requests, []
         return taken
-
-    def take_output(self) -> list[Chunk]:
-        """The bytes so far."""
-        taken, self.out = self.out, []
-        return taken

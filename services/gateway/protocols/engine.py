@@ -53,6 +53,10 @@ class Engine(Answers, Protocol):
         """Bytes that came and are kept until the rest of their frame, or of their message, is there."""
 
     @property
+    def ends_for(self) -> str:
+        """The fault for which it ends its connection, for the log; "" while it does not."""
+
+    @property
     def closing(self) -> bool:
         """Whether only the peer's farewell is waited for; the connection does not wait for it long."""
 

@@ -18,7 +18,8 @@ class Leaving(ABC):
 
     def __init__(self, dealings: Dealings) -> None:
         self._dealings = dealings
-        self._reason = ""  # why it ends, for the log
+        self.reason = ""
+        """Why it ends, for the log; "" while it does not, or by the peer's wish."""
         self._due: Any = None  # our close, while what was asked before is still being answered
 
     @abstractmethod
@@ -38,9 +39,9 @@ class Leaving(ABC):
     def _break(self) -> None:
         if self.state.leaving:
             self.state = self.STATES.BROKEN
-            self._dealings.ask(to_broker.Close(0, self._reason))
+            self._dealings.ask(to_broker.Close(0, self.reason))
         elif self.state.reads:
-            self.end(self._reason)
+            self.end(self.reason)
 
     def _say_close(self) -> None:
         due, self._due = self._due, None

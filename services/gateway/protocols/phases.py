@@ -27,6 +27,8 @@ class PhasedState(IdentityEnum):
     reads: bool
     is_over: bool
     """Nothing that comes from the peer matters but its farewell."""
+    beats: bool
+    """Our close is not said yet: a peer may wait for a sign of life before that."""
 
     def __new__(cls, waits_for: str, phase: Phase = Phase.READ) -> Self:
         """`waits_for` in words."""
@@ -36,5 +38,6 @@ class PhasedState(IdentityEnum):
         state.leaving = phase is Phase.LEAVING
         state.closing = phase is Phase.CLOSING
         state.reads = phase is not Phase.SAID_ALL
+        state.beats = state.reads and not state.closing
         state.is_over = state.leaving or state.closing or not state.reads
         return state

@@ -33,6 +33,10 @@ class Conversation(Protocol):
     def state(self) -> PhasedState: ...
 
     @property
+    def reason(self) -> str:
+        """Why it ends, for the log; "" while it does not."""
+
+    @property
     def is_opened(self) -> bool: ...
 
     def challenge(self, data: bytes) -> None: ...
@@ -55,6 +59,9 @@ class StreamEngine(ABC):
     def _parse(self, data: Received) -> None:
         """Handles what is whole; keeps the rest in the inbox."""
 
+    def _take_back(self) -> None:  # noqa: B027 - most keep nothing of it
+        """Nothing of what was lent may be left: its memory is written over."""
+
     @abstractmethod
     def _end(self, error: BrokerError) -> None:
         """Ends the connection from our side, and says why."""
@@ -64,13 +71,20 @@ class StreamEngine(ABC):
     def receive(self, data: Received) -> list[Request]:
         """As Engine says."""
         self.unread, self._dealings.effort = False, 0
-        while isinstance(data, memoryview) and self._completes(data):
-            # Much was read: only what completes a frame is put together with what waits of that.
+        if isinstance(data, memoryview):
+            self._take_in_lent(data)
+        else:
+            self._take_in(data)
+        return self._dealings.take_requests()
+
+    def _take_in_lent(self, data: memoryview) -> None:
+        """Much was read: only what completes a frame is put together with what waits of that."""
+        while self._completes(data):
             missing = self._inbox.missing
             self._take_in(data[:missing])
             data = data[missing:]
         self._take_in(data)
-        return self._dealings.take_requests()
+        self._take_back()
 
     def _completes(self, data: memoryview) -> bool:
         """Whether it has the rest of a frame that waits, and more behind that."""
@@ -111,7 +125,9 @@ class StreamEngine(ABC):
 
     def data_to_send(self) -> list[Chunk]:
         """As Engine says."""
-        return self._dealings.take_output()
+        its = self._dealings
+        taken, its.out = its.out, []
+        return taken
 
     @property
     def asks(self) -> bool:
@@ -120,7 +136,7 @@ class StreamEngine(ABC):
 
     def pending_requests(self) -> list[Request]:
         """As Engine says."""
-        return self._dealings.take_requests()
+        return self._dealings.take_requests() if self._dealings.requests else []
 
     @property
     def idleness(self) -> Idleness:
@@ -139,6 +155,11 @@ class StreamEngine(ABC):
         return self._dealings.incomplete + (0 if self.unread else self._inbox.size)
 
     @property
+    def ends_for(self) -> str:
+        """As Engine says."""
+        return self._conversation.reason
+
+    @property
     def closing(self) -> bool:
         """As Engine says."""
         return self._conversation.state.closing
@@ -150,7 +171,7 @@ class StreamEngine(ABC):
 
     def beat(self) -> None:
         """As Engine says."""
-        if not self._conversation.state.is_over:
+        if self._conversation.state.beats:
             self._dealings.out.append(self._beat)
 
     def challenge(self, data: bytes) -> None:

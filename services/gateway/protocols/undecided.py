@@ -20,6 +20,7 @@ class Undecided:
     idleness = FOR_EVER
     effort = 0
     unread = False
+    ends_for = ""
     closing = False
     holds_back = False
 

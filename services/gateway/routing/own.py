@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, Protocol
+from operator import attrgetter, itemgetter
+from typing import Any, Final, Protocol, cast
 
 from services.common.clients.outbound import Targets
 from services.common.errors import BrokerError
 from services.common.memo import Memo
-from services.common.message.alike import are_alike
+from services.common.message.alike import are_alike, objects
+from services.common.message.facts import EXCHANGE, KEY
 from services.common.topology.exchanges.destinations import Destinations
 from services.common.topology.exchanges.exchange_type import Destination
 from services.common.topology.message import Published
@@ -40,6 +42,10 @@ _FEW = 8  # queues
 
 _BY_HEADERS: Final[Targets] = (SlotId(-1),)
 """In place of the targets of a key: they depend on the properties."""
+
+_FACTS: Final = attrgetter("facts")
+_MORE_KEYS: Final = attrgetter("more_keys")
+_EXCHANGE_OF, _KEY_OF = itemgetter(EXCHANGE), itemgetter(KEY)
 
 _Key = tuple[Any, ...]
 _EndOf = Callable[[str], object]
@@ -134,6 +140,29 @@ class OwnRoutes:
             targets = self._straight[found] = self.shared(Route(set(end)))  # type: ignore[arg-type]  # they are queues
         return targets
 
+    def _all_straight(self, ends: Sequence[object]) -> list[Targets] | None:
+        """`straight` of many ends; None if any of them is another one."""
+        if set(map(type, ends)) != {Destinations}:
+            return None
+        destinations = cast("Sequence[Destinations]", ends)
+        counts = set(map(len, destinations))
+        if not 0 < min(counts) <= max(counts) <= _FEW:
+            return None
+        found = list(map(self._straight.get, map(tuple, destinations)))
+        if None in found:
+            found = list(map(self.straight, ends))
+        return None if None in found else cast("list[Targets]", found)
+
+    def lead(self, ends: Sequence[object]) -> list[Targets] | None:
+        """Where each of some ends leads; None unless all of that is known, or straight."""
+        if isinstance(ends[0], Destinations):
+            return self._all_straight(ends)
+        known = {identity: self._ends.get(identity) for identity in set(map(id, ends))}
+        if None in known.values():
+            return None
+        targets = {identity: at_end[1] for identity, at_end in known.items() if at_end}
+        return list(map(targets.__getitem__, map(id, ends)))
+
     def ends(self) -> Memo[int, tuple[object, Targets]]:
         """Where ends of keys lead, by their identity; good for as long as `known` is."""
         return self._ends
@@ -181,6 +210,11 @@ class _Search:
 
     def portions(self) -> Iterator[None]:
         """Looks at a portion of it, and yields when there is more."""
+        self._own.known()  # and forgets what is so no longer
+        if are_alike(self._kinds) or not self._all_by_ends():
+            yield from self._portions_by_keys()
+
+    def _portions_by_keys(self) -> Iterator[None]:
         own, found, known = self._own, self._found, self._own.known()
         ends, exchange, end_of, done = own.ends(), None, None, 0
         for kind, properties in self._firsts():
@@ -214,6 +248,21 @@ class _Search:
             found[id(kind)] = targets
         if _BY_HEADERS in found.values() and not self.faults:
             yield from self._portions_by_headers(done // _WORD)
+
+    def _all_by_ends(self) -> bool:
+        """Finds all of it if that takes no more than a portion: keys alone decide, and where they end is known."""
+        kinds = objects(self._kinds)
+        facts = list(map(_FACTS, kinds.values()))
+        keys, exchanges = list(map(_KEY_OF, facts)), set(map(_EXCHANGE_OF, facts))
+        if len(exchanges) > 1 or any(map(_MORE_KEYS, kinds.values())):
+            return False
+        if len(keys) + sum(map(len, keys)) // _LONG > _WORD * WORDS:
+            return False
+        end_of = self._own.end_of(self._host, *exchanges)
+        if not end_of or (targets := self._own.lead(list(map(end_of, keys)))) is None:
+            return False
+        self._found = dict(zip(kinds, targets, strict=True))
+        return True
 
     def targets(self) -> Sequence[Targets]:
         """Of each message, after all portions."""

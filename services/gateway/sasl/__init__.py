@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, Protocol
 
 from services.common import plugins
@@ -83,6 +84,7 @@ def judged_by(provider: Provider, names: Sequence[str]) -> tuple[str, ...]:
     return (*judged, *(name for name in provider.brings if name not in judged))
 
 
+@lru_cache(100)
 def usable(names: tuple[str, ...], *, private: bool, certified: bool) -> tuple[str, ...]:
     """Those that are for a connection on which nobody listens, or may, and whose client has a certificate, or none."""
     kinds: list[tuple[str, type[Mechanism]]] = [(name, plugins.load("sasl_mechanisms", name)) for name in names]

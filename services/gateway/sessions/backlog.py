@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,21 @@ class Arrived:
             weight(properties, bodies),
             self.acquired,
         )
+
+
+def part(those: Iterable[Arrived], count: int) -> tuple[list[Arrived], list[Arrived]]:
+    """The first `count` deliveries of all, and the others."""
+    first, others = list[Arrived](), list[Arrived]()
+    for each in those:
+        length = len(each.bodies)
+        if 0 < count < length:
+            within, each = each.split(count)  # noqa: PLW2901 - what is left of it
+            first.append(within)
+            others.append(each)
+        else:
+            (first if length <= count else others).append(each)
+        count = max(count - length, 0)
+    return first, others
 
 
 class Backlog:

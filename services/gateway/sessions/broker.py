@@ -270,7 +270,7 @@ class Broker:
     def _drained(self, link: QueueLink, drained: pb.Drained) -> None:
         consumer = self._consumers.get(drained.consumer)
         if consumer and consumer.link is link:
-            consumer.drained(drained.left)
+            (consumer.stopped if drained.stopped else consumer.drained)(drained.left)
 
     def _detached(self, handle: int) -> None:
         consumer = self._consumers.get(handle)
@@ -326,12 +326,16 @@ class Broker:
     def assignment_changed(self) -> None:
         self._ownerless.look_soon()
 
+    def has_told(self, partition: int) -> bool:
+        return self._ownerless.has_told(partition)
+
     def _owner_gone(self, link: QueueLink, is_lost: Callable[[SlotId], bool], *, but_settled: bool = False) -> None:
         lost = [each for each in self._consumers.values() if each.link is link and is_lost(each.queue_id)]
         concerned = [consumer for consumer in lost if not (but_settled and consumer.settled)]
         for_each("taking a consumer from its former owner", concerned, self._lose_owner)
         self._ownerless.link_down(link, is_lost)
-        self._ownerless.give_back(link.take_unsettled(is_lost) + self.transactions.take_unsettled(link, is_lost))
+        said = link.take_unsettled(is_lost) + self.transactions.take_unsettled(link, is_lost)
+        self._ownerless.give_back(said, lost=not but_settled)
 
     def _lose_owner(self, consumer: Consumer) -> None:
         # What was kept unsent is dropped: the client never saw it, and the next owner delivers it again.

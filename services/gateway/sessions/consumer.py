@@ -77,6 +77,9 @@ class Consumer:
     ended: asyncio.Future[None] | None = None
     capacity: int = 0  # messages that may be on the way at once; granted, used or due
     drain: Credit | None = None  # the request to drain, answered when that credit is used up or taken back
+    stops: bool = False  # its owner says when it has taken credit back; older ones do not
+    stopping: bool = False  # it was asked to: what it had sent before is still on its way
+    put_off: Credit | None = None  # what the client has granted meanwhile
     due: int = 0  # messages to be granted; below zero after the capacity has shrunk
     due_room: int = 0  # bytes to be granted
     started: bool = field(default=False)
@@ -106,9 +109,10 @@ class Consumer:
     def attached(self, said: pb.Attached) -> None:
         """The owner of its queue serves it."""
         self.state, self.age, self.theft = ConsumerState.ATTACHED, said.age, said.theft
-        self.browse = self.browse or said.browse
+        self.browse, self.stops = self.browse or said.browse, said.stops
         if said.timeout_ms and self.gives_back and not self.timeout:
             self.timeout = Timeout(self, said.timeout_ms)
+        self._take_back()  # the client has less credit by now than was said with the question
 
     def attach(self, link: QueueLink, term: int, held: list[int], *, again: bool) -> None:
         """Asks the owner of the queue in a term; with `again`, deliveries in `held` stay the consumer's.
@@ -116,6 +120,7 @@ class Consumer:
         Credit comes with it: once a client has its answer, an immediate message of any publisher finds the consumer.
         """
         self.link, self.state = link, ConsumerState.ATTACHING
+        self._stopped()  # what a former owner had sent does not come any more
         kept, kept_bytes = self.session.kept_for(self)
         self.capacity = self._capacity()
         # What it holds has used credit already.
@@ -212,12 +217,51 @@ class Consumer:
         """Deliveries were settled."""
         self.due += self.credit.settled(count)
 
-    def take(self, up_to: int) -> None:
-        """Its client grants credit up to so many deliveries in all: more than before, or fewer."""
+    def give(self, granted: Credit) -> None:
+        """Its client grants credit up to so many deliveries in all: more than before, or fewer.
+
+        Where its owner was asked for the rest of its credit, more has to wait for the answer: what it had sent before,
+        beyond the credit, goes back, and must not be overtaken by what it sent a little later.
+        """
+        if self.stopping:
+            self.answer_drain()
+            self.put_off = granted
+            self._take(min(granted.up_to, self._up_to))
+            return
+        self.answer_drain()  # new credit ends a drain
+        self._take(granted.up_to)
+        if granted.drain and not self.is_used_up:
+            self.drain = granted
+        elif granted.drain:  # its owner may have more, and no room to say that it has not
+            self.session.answer(granted)
+
+    @property
+    def _up_to(self) -> int:
+        return self.credit.up_to if isinstance(self.credit, LinkCredit) else 0
+
+    def _take(self, up_to: int) -> None:
         if isinstance(self.credit, LinkCredit):
             self.due += self.credit.take(up_to)
         self.session.release(self)
-        self.answer_drain()  # new credit ends a drain
+        self._take_back()
+
+    def _take_back(self) -> None:
+        """Asks its owner for the credit that it has, if that is too much."""
+        if self.due < 0 and self.stops and not self.stopping and self.state is ConsumerState.ATTACHED and self.link:
+            self.stopping = True
+            self.link.credit(self.handle, 0, 0, stop=True)
+
+    def stopped(self, left: int) -> None:
+        """Its owner has taken back what was `left` of the credit, and all that it had sent has come."""
+        self.due += left
+        self.session.keep_within_limit(self)  # before there is more credit, with which it would overtake what went back
+        self._stopped()
+        self.grant()
+
+    def _stopped(self) -> None:
+        granted, self.put_off, self.stopping = self.put_off, None, False
+        if granted:
+            self.give(granted)
 
     def drained(self, left: int) -> None:
         """The owner has sent what it had, and took back what was `left` of the credit."""
@@ -237,9 +281,9 @@ class Consumer:
         return self.credit.is_used_up
 
     def answer_drain(self) -> None:
-        """Nothing more comes of the credit that is drained, if any is."""
-        drain, self.drain = self.drain, None
-        if drain:
+        """Nothing more comes of the credit that is drained, or is to be, if any is."""
+        drain, self.drain, self.put_off = self.drain or self.put_off, None, None
+        if drain and drain.drain:
             self.session.answer(drain)
 
     def grant(self) -> None:
@@ -247,7 +291,7 @@ class Consumer:
 
         A drain is sent again with each grant that may let it go on.
         """
-        if not self.started or self.state is not ConsumerState.ATTACHED or self.link is None:
+        if not self.started or self.stopping or self.state is not ConsumerState.ATTACHED or self.link is None:
             return
         messages, drains = self._grantable(), self.drain is not None
         if messages <= 0 and self.due_room * 2 < self.window and not drains:

@@ -143,6 +143,8 @@ class DeliveryNumbers:
     def _take_up_to(self, run: _Run, last: int) -> Taken:
         unsettled, first = run.holder.unsettled, run.first
         run.first = last + 1
+        if run.last <= last and run.left == run.last + 1 - first:  # all that there is of it: nothing is looked for
+            return self._take(run, range(first, run.last + 1))
         return self._take(run, [each for each in range(first, min(last, run.last) + 1) if each in unsettled])
 
     def _take(self, run: _Run, numbers: Sequence[int]) -> Taken:

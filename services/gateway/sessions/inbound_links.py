@@ -6,6 +6,7 @@ A number that a message has is its engine's: it is handed back with what became 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from operator import attrgetter
 from typing import Final
 
 from services.common.message.alike import total
@@ -16,6 +17,7 @@ from services.gateway.vocabulary import Kind, Publish
 MOST: Final = 1000
 """Exchanges that a link has published to; beyond, the one that came first is forgotten."""
 
+_EXCHANGE: Final = attrgetter("facts.exchange")
 OWN: Final = 0
 """The number of a session's own link, of protocols that publish without links."""
 
@@ -33,7 +35,7 @@ class InboundLink:
 
     def note(self, request: Publish, kinds: Collection[Kind]) -> None:
         """It has published; `kinds` are those of the request, each once."""
-        if len({kind.facts.exchange for kind in kinds}) == 1:
+        if len(set(map(_EXCHANGE, kinds))) == 1:
             self._add(next(iter(kinds)).facts.exchange, len(request.bodies), total(request.bodies))
         else:
             for kind, body in zip(request.kinds, request.bodies, strict=True):

@@ -14,7 +14,7 @@ from services.common.telemetry.conventions import CONNECTION_LOST, SESSION_CLOSE
 from services.common.topology.slots import SlotId
 from services.gateway.answers import ANSWERED, Deliveries, Returned
 from services.gateway.outcomes import PublishOutcome
-from services.gateway.sessions.backlog import Arrived, Backlog
+from services.gateway.sessions.backlog import Arrived, Backlog, part
 from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
 from services.gateway.sessions.delivery_numbers import DeliveryNumbers
 from services.gateway.sessions.inbound_links import InboundLinks
@@ -240,10 +240,25 @@ class Session:
         if not consumer.gives_back:
             self._backlog.hold(consumer, rest)
         else:
-            self.broker.settle(consumer.queue_id, RESTORE, rest.uids)
-            consumer.unsent(count - allowed, rest.size)
-            self.connection.wrote(consumer)
+            self._exceed(consumer, [rest, *self._backlog.take(consumer)])
         return within if allowed else None
+
+    def keep_within_limit(self, consumer: Consumer) -> None:
+        """What waits to be written beyond the limit of now goes back, as it would have when its turn came."""
+        if (room := consumer.room) is None or not (consumer.gives_back and consumer.started):
+            return
+        within, beyond = part(self._backlog.take(consumer), max(room, 0))
+        for each in within:
+            self._backlog.add(consumer, each)
+        if beyond:
+            self._exceed(consumer, beyond)
+
+    def _exceed(self, consumer: Consumer, those: Iterable[Arrived]) -> None:
+        """All that has come behind it goes with it: none of that may overtake it when there is credit again."""
+        for each in those:
+            self.broker.settle(consumer.queue_id, RESTORE, each.uids)
+            consumer.unsent(len(each.bodies), each.size)
+        self.connection.wrote(consumer)
 
     def _send(self, consumer: Consumer, arrived: Arrived) -> None:
         count, numbers = len(arrived.bodies), self.numbers

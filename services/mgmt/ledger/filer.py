@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import structlog
 from google.protobuf.message import DecodeError
@@ -31,6 +31,7 @@ from services.mgmt.ledger.cabinet import Cabinet, Change
 from services.mgmt.ledger.drawer import Drawer, Tables
 from services.mgmt.ledger.feed import AT_ONCE, Feed
 from services.mgmt.ledger.instances import HEARD_AGAIN, Gap, Instances
+from services.mgmt.ledger.joined import together
 from services.mgmt.ledger.lease import FilingLease, LeaseEnded
 from services.mgmt.ledger.pace import Pace, Rest
 from services.mgmt.ledger.probe import away
@@ -209,9 +210,13 @@ class Filer:
         messages = await session.feed.next(seconds)
         self._behind = len(messages) >= AT_ONCE
         self._pace.allow(0 if self._behind else _RESTS)
-        read = await self._in_thread(lambda: [_read(message, self._pace.rest) for message in messages])
-        for message, batch in zip(messages, read, strict=True):
-            session.accept(message, batch)
+        for part in await self._in_thread(_read, messages, self._pace.rest):
+            is_new = [session.accept(message, batch) for message, batch in part.batches]
+            rows = part.rows
+            if not all(is_new):
+                some = [batch for (_, batch), new in zip(part.batches, is_new, strict=True) if batch and new]
+                rows = await self._in_thread(_rows, some, self._pace.rest)
+            session.put(rows)
         if not self._behind:
             session.listen()
             # What comes in a second is taken at once: asking costs more than what a batch does.
@@ -261,11 +266,11 @@ class _Session:
         """Whether there is something to be filed or acknowledged now."""
         return bool(self._messages or self._drawer.rows) and (passed >= seconds or self._drawer.rows >= _MANY)
 
-    def accept(self, message: Msg, read: tuple[LedgerBatch, Rows | None] | None) -> None:
-        """A batch, or None for one that cannot be decoded."""
+    def accept(self, message: Msg, batch: LedgerBatch | None) -> bool:
+        """A batch, or None for one that cannot be decoded. Whether it was not heard before."""
         self._messages.append(message)
         self.heard_at = monotonic()
-        if read is None:
+        if batch is None:
             service, instance = message.subject.split(".")[-2:]
             log.error(
                 "a batch of the ledger cannot be read, its rows are missing",
@@ -274,13 +279,16 @@ class _Session:
             )
             since = self.instances.told_until(instance)
             self._drawer.put_gap(Gap(service, instance, 0, 0, -1, "unreadable", since), _now_us())
-            return
-        batch, rows = read
+            return True
         is_new, gaps = self.instances.heard(batch, monotonic(), self._now() / 1000)
         for gap in gaps:
             _log_noticed(gap)
             self._drawer.put_gap(gap, _now_us())
-        if is_new and rows and (rows.stages.num_rows or rows.payloads.num_rows):
+        return is_new
+
+    def put(self, rows: Rows | None) -> None:
+        """Those of batches that were not heard before."""
+        if rows and (rows.stages.num_rows or rows.payloads.num_rows):
             self._drawer.put(rows)
 
     def listen(self) -> None:
@@ -307,23 +315,49 @@ def _log_noticed(gap: Gap) -> None:
     )
 
 
-def _read(message: Msg, rest: Rest) -> tuple[LedgerBatch, Rows | None] | None:
+class _Part(NamedTuple):
+    """Messages that were decoded together, each with its batch, or None where it cannot be read; and all their rows."""
+
+    batches: list[tuple[Msg, LedgerBatch | None]]
+    rows: Rows | None
+
+
+def _read(messages: Sequence[Msg], rest: Rest) -> list[_Part]:
+    batches = [_parsed(message) for message in messages]
+    rest()
+    behind = iter(messages)
+    parts: list[_Part] = []
+    for some in together(batches):
+        parts += _decoded([(next(behind), batch) for batch in some], rest)
+    return parts
+
+
+def _decoded(batches: list[tuple[Msg, LedgerBatch | None]], rest: Rest) -> list[_Part]:
+    """Together; where one cannot be read, each by itself."""
     try:
-        batch = LedgerBatch.FromString(message.data)
-        rest()
-        return batch, _rows(batch, rest)
+        return [_Part(batches, _rows([batch for _, batch in batches if batch], rest))]
     except _UNREADABLE:
+        if len(batches) == 1:
+            return [_Part([(batches[0][0], None)], None)]
+        return [part for each in batches for part in _decoded([each], rest)]
+
+
+def _parsed(message: Msg) -> LedgerBatch | None:
+    try:
+        return LedgerBatch.FromString(message.data)
+    except DecodeError:
         return None
 
 
-def _rows(batch: LedgerBatch, rest: Rest) -> Rows | None:
-    """None for a batch without any: an instance without rows sends an empty one, every ten seconds."""
-    if not (batch.stages or batch.ranges or batch.firsts or batch.captured):
+def _rows(batches: Sequence[LedgerBatch], rest: Rest) -> Rows | None:
+    """None for batches without any: an instance without rows sends an empty one, every ten seconds."""
+    told = [each for each in batches if each.stages or each.ranges or each.firsts or each.captured]
+    if not told:
         return None
     # Not before there is a row: Arrow takes memory and time.
     from services.mgmt.ledger.decode import decode  # noqa: PLC0415
 
-    return decode(batch, rest)
+    return decode(told, rest)
 
 
 def _now_us() -> int:

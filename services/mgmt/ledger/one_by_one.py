@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 
 from services.common.ledger.stages import OF_PARTITIONS
 from services.common.uid import SEQUENCE_BITS
-from services.rpc.ledger_pb2 import LedgerBatch
-
-_LOW = (1 << 32) - 1
+from services.mgmt.ledger.joined import Joined
+from services.mgmt.ledger.numbers import numbers, small
 
 
 class Parts(NamedTuple):
@@ -26,76 +25,125 @@ class Parts(NamedTuple):
     firsts: pa.Array
     lengths: pa.Array
 
+    def __add__(self, other: object) -> Parts:
+        """These and others behind them."""
+        if not isinstance(other, Parts):
+            return NotImplemented
+        return Parts(
+            rows=[*self.rows, *other.rows],
+            places=pa.concat_arrays([self.places, other.places]),
+            sizes=[*self.sizes, *other.sizes],
+            offsets=[*self.offsets[:-1], *[self.offsets[-1] + each for each in other.offsets]],
+            firsts=pa.concat_arrays([self.firsts, other.firsts]),
+            lengths=pa.concat_arrays([self.lengths, other.lengths]),
+        )
+
 
 class _Messages(NamedTuple):
-    """Of each, columns: its row and place as one number, uid, bytes."""
+    """Of each, columns: a number for its row and place, uid, bytes."""
 
     group: pa.Array
     uid: pa.Array
     size: pa.Array
 
-    def take(self, order: pa.Array) -> _Messages:
+    def by_uid(self) -> _Messages:
+        return self._taken(pc.sort_indices(self.uid))
+
+    def in_order(self) -> _Messages:
+        # Stable: uids ascend further on. Arrow sorts small numbers in one go.
+        return self._taken(pc.sort_indices(self.group))
+
+    def _taken(self, order: pa.Array) -> _Messages:
         return _Messages(*(column.take(order) for column in self))
 
 
-def parts_of(batch: LedgerBatch, offsets: Sequence[int]) -> Parts:
+def parts_of(batch: Joined, offsets: Sequence[int]) -> Parts:
     """Of all such rows, one for each place and origin; `offsets` are those of the ranges of the batch's rows.
 
     Raises ValueError where columns do not match.
     """
-    both = zip(_mixed(batch, offsets), _single(batch), strict=True)
-    messages = _Messages(*(pa.concat_arrays(columns) for columns in both))
-    group, uid, size = messages.take(pc.sort_indices(messages.group))  # stable: uids ascend further on
-    begins_row = pc.or_(_differs(group, pc.not_equal), _differs(pc.shift_right(uid, SEQUENCE_BITS), pc.not_equal))
+    single = _single(batch)
+    return _mixed(batch, offsets) + single if batch.mixtures else single
+
+
+def _parted(messages: _Messages) -> tuple[Parts, pa.Array]:
+    """Of messages in the order of their groups. Rows and places are told by who asks, by the group of each."""
+    group, uid, size = messages
+    begins_row = _differs(group, pc.not_equal)
+    if _origin(pc.max(uid)) != _origin(pc.min(uid)):
+        begins_row = pc.or_(begins_row, _differs(pc.shift_right(uid, SEQUENCE_BITS), pc.not_equal))
     begins_range = pc.or_(begins_row, _differs(uid, _far))
     starts = pc.indices_nonzero(begins_range).cast(pa.int64())
-    which = group.filter(begins_row)
-    return Parts(
-        rows=pc.shift_right(which, 32).to_pylist(),
-        places=pc.bit_wise_and(which, _LOW),
+    parts = Parts(
+        rows=[],
+        places=uid[:0],
         sizes=_sums(size, begins_row),
         offsets=[*pc.indices_nonzero(begins_row.filter(begins_range)).to_pylist(), len(starts)],
         firsts=uid.take(starts),
         lengths=_gaps(starts, len(uid)),
     )
+    return parts, group.filter(begins_row)
 
 
-def _mixed(batch: LedgerBatch, offsets: Sequence[int]) -> _Messages:
+def _origin(uid: pa.Scalar) -> int:
+    return (uid.as_py() or 0) >> SEQUENCE_BITS
+
+
+def _mixed(batch: Joined, offsets: Sequence[int]) -> Parts:
     rows: list[int] = []
     counts: list[int] = []
     ranges: list[tuple[int, int]] = []
     for mixture in batch.mixtures:
-        row = mixture.row - batch.first_row
-        if not 0 <= row < len(batch.stages):
-            raise ValueError("a mixture of no row")
-        its = slice(offsets[row], offsets[row + 1])
-        rows.append((row << 32) + len(batch.places))
+        its = slice(offsets[mixture.row], offsets[mixture.row + 1])
+        rows.append(mixture.row)
         counts.append(sum(batch.lengths[its]))
         if len(mixture.places) != 4 * counts[-1] or len(mixture.sizes) not in {0, len(mixture.places)}:
             raise ValueError("a mixture and its row do not match")
         ranges += zip(batch.firsts[its], batch.lengths[its], strict=True)
     places = _unpacked(pa.uint32(), [each.places for each in batch.mixtures])
-    if len(places) and pc.max(places).as_py() >= min(len(batch.bases), len(batch.keys)):
+    said = [each.keys for each in batch.mixtures]
+    if pc.any(pc.greater_equal(places, _repeated(said, counts))).as_py():
         raise ValueError("a mixture of places that are not said")
     sizes = _unpacked(pa.uint32(), [each.sizes or bytes(len(each.places)) for each in batch.mixtures])
-    return _Messages(pc.add(_repeated(rows, counts), places), _uids(ranges), sizes)
+    known = max(said)
+    group = pc.add(_repeated(range(0, known * len(rows), known), counts), places)
+    parts, groups = _parted(_Messages(group, _uids(ranges), sizes).in_order())
+    which = groups.to_pylist()
+    first = [len(batch.places) + each.first for each in batch.mixtures]
+    keyed = numbers([first[each // known] + each % known for each in which])
+    return parts._replace(rows=[rows[each // known] for each in which], places=keyed)
 
 
-def _single(batch: LedgerBatch) -> _Messages:
+def _single(batch: Joined) -> Parts:
     rows, counts = [row for row, count in enumerate(batch.ranges) if not count], list(batch.singles)
-    uid = _unpacked(pa.uint64(), [batch.uids])
-    if len(rows) != len(counts) or sum(counts) != len(uid):
-        raise ValueError("rows and uids do not match")
+    uid = _unpacked(pa.uint64(), [bytes(batch.uids)])
     if 0 in counts:
         if any(batch.stages[row] not in OF_PARTITIONS for row, count in zip(rows, counts, strict=True) if not count):
             raise ValueError("a row of no messages")
         rows = [row for row, count in zip(rows, counts, strict=True) if count]
         counts = [count for count in counts if count]
     places, sizes = list(batch.place), list(batch.bytes)
-    group = _repeated([(row << 32) + places[row] for row in rows], counts)
-    messages = _Messages(group, uid, _with_the_first([sizes[row] for row in rows], counts))
-    ascend = pc.or_(_differs(group, pc.not_equal), _differs(uid, pc.greater))
-    return messages if pc.all(ascend).as_py() is not False else messages.take(pc.sort_indices(uid))
+    bounds = list(accumulate(counts, initial=0))
+    its_sizes = [sizes[row] for row in rows]
+    if _are_ranges(uid, bounds):
+        which = numbers([places[row] for row in rows])
+        return Parts(rows, which, its_sizes, bounds, uid, pa.repeat(pa.scalar(1, pa.int64()), len(uid)))
+    messages = _Messages(_repeated(range(len(rows)), counts), uid, _with_the_first(its_sizes, counts))
+    ascend = pc.or_(_differs(messages.group, pc.not_equal), _differs(uid, pc.greater))
+    if pc.all(ascend).as_py() is False:
+        messages = messages.by_uid().in_order()
+    parts, groups = _parted(messages)
+    rows = [rows[each] for each in groups.to_pylist()]
+    return parts._replace(rows=rows, places=numbers([places[row] for row in rows]))
+
+
+def _are_ranges(uid: pa.Array, bounds: Sequence[int]) -> bool:
+    """Whether each uid is a range of its own, ascending in rows of one origin each; `bounds` are those of the rows."""
+    near = pc.less_equal(pc.subtract(uid[1:], uid[:-1]), 1)
+    if _origin(pc.max(uid)) != _origin(pc.min(uid)):
+        origin = pc.shift_right(uid, SEQUENCE_BITS)
+        near = pc.or_(near, pc.not_equal(origin[1:], origin[:-1]))
+    return {each + 1 for each in pc.indices_nonzero(near).to_pylist()} <= set(bounds)
 
 
 def _with_the_first(sizes: Sequence[int], counts: Sequence[int]) -> pa.Array:
@@ -103,7 +151,7 @@ def _with_the_first(sizes: Sequence[int], counts: Sequence[int]) -> pa.Array:
     if not any(sizes):
         return pa.repeat(pa.scalar(0, pa.int64()), sum(counts))
     found = [size for first, count in zip(sizes, counts, strict=True) for size in (first, *[0] * (count - 1))]
-    return pa.array(found, pa.int64())
+    return numbers(found)
 
 
 def _unpacked(kind: pa.DataType, packed: Sequence[bytes]) -> pa.Array:
@@ -115,15 +163,15 @@ def _unpacked(kind: pa.DataType, packed: Sequence[bytes]) -> pa.Array:
 def _uids(ranges: list[tuple[int, int]]) -> pa.Array:
     """All that ranges (the first, how many) have, one after the other."""
     lengths = [length for _, length in ranges]
-    index = pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), sum(lengths)))
-    before = accumulate(lengths, initial=1)
+    index = pa.arange(0, sum(lengths))
+    before = accumulate(lengths, initial=0)
     return pc.add(index, _repeated([first - start for (first, _), start in zip(ranges, before, strict=False)], lengths))
 
 
 def _repeated(values: Sequence[int], counts: Sequence[int]) -> pa.Array:
     """Each value as often as its count says."""
-    ends = pa.array(accumulate(counts), pa.int32())
-    return pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(ends, pa.array(values, pa.int64())))
+    ends = small(accumulate(counts))
+    return pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(ends, numbers(values)))
 
 
 def _differs(column: pa.Array, how: object) -> pa.Array:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from services.mgmt.ledger.arrow_errors import as_known_errors
 from services.mgmt.ledger.footers import column_names, opened
 from services.mgmt.ledger.pace import Rest
-from services.mgmt.ledger.schema import FEW_VALUES, NUMBERS, REPEATED, ROW_GROUP, SORTED_BY, TABLES
+from services.mgmt.ledger.schema import FEW_VALUES, NUMBERS, REPEATED, ROW_GROUP, SORTED_BY, STEPS, TABLES
 from services.mgmt.ledger.seal import seal
 
 _HOUR_US = 3_600_000_000
@@ -51,7 +51,7 @@ def writing(path: Path, table: str, rest: Rest) -> Iterator[Callable[[pa.Table],
             file,
             TABLES[table],
             compression=_compression(table),
-            column_encoding=dict.fromkeys(NUMBERS[table], "DELTA_BINARY_PACKED") or None,
+            column_encoding=dict.fromkeys((*NUMBERS[table], *STEPS[table]), "DELTA_BINARY_PACKED") or None,
             store_schema=False,
             # Where hardly a value comes again, dictionaries take more time and more space than they save.
             use_dictionary=[*repeated(table), *FEW_VALUES[table]],

@@ -130,5 +130,14 @@ NUMBERS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Columns that are kept as small differences, and not compressed: which ids a uid has is found by reading all uids of a
 file, which lie in no order. That takes a third of the time, and a tenth more space."""
+STEPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "stages": tuple(f"{name}.list.element.{end}" for name in ("uids", "successors") for end in ("first", "last")),
+    "ids": (),
+    "gaps": (),
+    "connections": (),
+    "payloads": (),
+}
+"""Columns, or parts of them, that are kept as differences too, and compressed: messages to many queues in turn are
+uids at even steps. That takes half the time of plain numbers, and a fortieth of their space."""
 UIDS: Final = _UIDS
 TIME: Final = _TIME

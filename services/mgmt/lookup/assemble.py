@@ -7,7 +7,7 @@ from typing import Any
 from services.common.trace import LOST_TRANSIENT, UNKNOWN, Copy, Gap, Journey, Match, Message, Step, is_let_go
 from services.common.uid import origin_of
 from services.mgmt.lookup.blame import EVER, WAIT_US, Window, after_end, covers
-from services.mgmt.lookup.fate import Fate, Record, fate_of
+from services.mgmt.lookup.fate import Fate, Record, before_recovered, fate_of
 from services.mgmt.lookup.stage_row import StageRow
 from services.mgmt.lookup.unnamed import ENDS_COPY, is_unnamed, with_queues
 from services.mgmt.lookup.way import Way
@@ -36,10 +36,11 @@ def assemble(match: Match, way: Way, record: Record) -> Journey:
     messages = [_message(uid, rows, way, record) for uid, rows in way.rows.items()]
     # A message of which only its predecessor's row is known comes last.
     messages.sort(key=lambda message: (not message.steps, [step.time_us for step in message.steps[:1]], message.uid))
+    first_owners = _first_owners(messages, record)
     return Journey(
         match=match,
         messages=messages,
-        gaps=[gap for gap in record.gaps if _concerns(gap, match, messages)],
+        gaps=[gap for gap in record.gaps if gap in first_owners or _concerns(gap, match, messages)],
         cut_short=way.cut_short,
     )
 
@@ -155,6 +156,18 @@ def _never_came(routed: Step, refusal: Step) -> Copy:
 def _is_refusal(step: Step) -> bool:
     """Its publisher knows that it went nowhere."""
     return step.stage in _ENDS_MESSAGE and not step.queue and step.partition is None
+
+
+def _first_owners(messages: list[Message], record: Record) -> list[Gap]:
+    """Gaps of owners that are on no way, since all that they said is missing: of a delivery, perhaps."""
+    found: list[Gap] = []
+    for message in messages:
+        for copy in message.copies:
+            its = [step for step in message.steps if _place(step) == _key(copy)]
+            begin = min(_times(message.steps))
+            if gap := before_recovered(its, begin, record):
+                found.append(gap)
+    return found
 
 
 def _concerns(gap: Gap, match: Match, messages: list[Message]) -> bool:

@@ -100,7 +100,7 @@ def _never_enqueued(copy: Sequence[Step], message: Sequence[Step], record: Recor
     if max(times) > record.now_us - _GRACE_US:
         return Fate(IN_FLIGHT)
     confirms = [step.time_us for step in own if step.stage == "confirmed"]
-    if gap := _hiding_owner(copy, _until_owned(times, confirms, sent_on_us), record):
+    if gap := hiding_owner(copy, _until_owned(times, confirms, sent_on_us), record):
         return Fate(UNKNOWN, gap)
     return Fate(LOST if confirms or sent_on_us is not None else "")
 
@@ -114,7 +114,17 @@ def _until_owned(times: Sequence[int], confirms: Sequence[int], sent_on_us: int 
     return Window(min(times), max(times) + WAIT_US if sent_on_us is None else NEVER)
 
 
-def _hiding_owner(copy: Sequence[Step], window: Window, record: Record) -> Gap | None:
+def before_recovered(copy: Sequence[Step], begin: int, record: Record) -> Gap | None:
+    """The gap that can hold all that was said of a copy by the owner that had it first, where the first word is that of
+    an owner which has read it back; `begin` is when its message was there.
+    """
+    placed = min((step for step in copy if step.stage in _PLACED), key=lambda step: step.time_us, default=None)
+    if placed is None or placed.stage != "recovered":
+        return None
+    return hiding_owner(copy, Window(begin, placed.time_us), record)
+
+
+def hiding_owner(copy: Sequence[Step], window: Window, record: Record) -> Gap | None:
     """The gap that can hold what an owner of its partition would have said. Who that was is asked only if one can."""
     some = [gap for gap in record.gaps if gap.service != _GATEWAY and covers(gap, window)]
     partition = next((step.partition for step in copy if step.partition is not None), -1)

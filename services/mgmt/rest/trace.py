@@ -10,7 +10,15 @@ from fastapi import Path as InPath
 
 from services.common.clock import epoch_ms
 from services.common.errors import NotFound, SyntaxFault
-from services.common.question import FATES, LONGEST_ID, LONGEST_PATTERN, MOST_JOURNEYS, Sought, moment_us
+from services.common.question import (
+    FATES,
+    LONGEST_ID,
+    LONGEST_PATTERN,
+    MOST_JOURNEYS,
+    WHERE_CONCLUDED,
+    Sought,
+    moment_us,
+)
 from services.common.trace import Trace, nothing
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.rest.basic import Basic
@@ -64,7 +72,7 @@ def trace_routes(door: Basic, look_up: LookUp) -> APIRouter:
         ] = "",
         consumer: Annotated[str, _pattern("the consumer: its tag, or as `client`")] = "",
         key: Annotated[str, _pattern("routing key")] = "",
-        fate: Annotated[str, Query(description=f"one of {', '.join(FATES)}")] = "",
+        fate: Annotated[str, Query(description=f"one of {', '.join(FATES)}; {WHERE_CONCLUDED}")] = "",
         since: Annotated[str, Query(description=_WHEN)] = "",
         until: Annotated[str, Query(description="the same; before it")] = "",
         journeys: Annotated[int, Query(ge=1, le=MOST_JOURNEYS, description="at most so many messages")] = 10,

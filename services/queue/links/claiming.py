@@ -33,12 +33,14 @@ _FAULTS = 3  # of one queue's looks: then it goes on without what is not found
 class _Claiming(Awaited):
     """Of one queue: `open` claims have parts that are not carried out, `then` is done when nothing is left.
 
-    After that the queue goes on, and what has waited for it is carried out. `faults`: steps that failed.
+    Before that comes what is `given_back` of what is claimed: it has its place again. After that the queue goes on, and
+    what has waited for it is carried out. `faults`: steps that failed.
     """
 
     links: dict[PeerLink, None] = field(default_factory=dict)
     open: int = 0
     faults: int = 0
+    given_back: list[Callable[[], None]] = field(default_factory=list)
     then: list[Callable[[], None]] = field(default_factory=list)
 
 
@@ -94,6 +96,17 @@ class Claims:
             its.then.append(work)
         else:
             work()
+
+    def give_back(self, queue: Queue, link: PeerLink, work: Callable[[], None]) -> bool:
+        """Whether `link` claims something of the queue: then this is done when it has it, wherever the queue is then.
+
+        What it gives back sooner would be found behind that, and stay its own for ever.
+        """
+        its = self._queues.get(queue) if self._queues else None
+        if its is None or link not in its.links:
+            return False
+        its.given_back.append(work)
+        return True
 
     def awaited(self, queue: Queue | None) -> Awaited | None:
         """What those wait for who take from the queue, or count what is in it; None if nothing of it is claimed."""
@@ -160,6 +173,7 @@ class Claims:
         freed = [link for link in its.links if self._is_free(link)]
         for link in its.links:
             self._keep_claimable(link)
+        for_each("giving back what was claimed", its.given_back, call)
         if self._is_here(queue):
             for_each("serving a queue whose messages are claimed", its.then, call)
             by_itself(

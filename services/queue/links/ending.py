@@ -16,8 +16,9 @@ def end(host: Host, link: PeerLink, handle: int, reason: pb.Reason.ValueType, te
     if found := link.consumers.get(handle):
         consumer, queue = found
         now = host.now()
-        is_over = queue.detach(consumer, now)
-        link.ended(consumer, reason, text)
+        with link.on_the_way.cancelling(consumer, queue):
+            is_over = queue.detach(consumer, now)
+            link.ended(consumer, reason, text)
         if is_over:
             host.delete_soon(queue.options.queue_id)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from services.common.clients.link_frame import outcome_of
 from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.links.changes import no_room
@@ -78,6 +79,6 @@ def _hold_settled(link: PeerLink, transaction: OpenTransaction, queue: Queue, se
     ends = settle.outcome == pb.ACCEPT or (settle.outcome == pb.REJECT and options.dead_letter_exchange is None)
     uids = settle.uids if settle.outcome in FINAL else queue.not_others(settle.uids, link)
     entries, coming = queue.transacted.hold(uids, transaction)
-    outcome = pb.RETURN if settle.had else settle.outcome
+    outcome = outcome_of(settle)
     transaction.settlements.append(HeldEntries(queue, outcome, entries, coming, ends, settle))
     return queue.modifying.too_much(entries, settle.annotations)

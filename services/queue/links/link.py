@@ -18,7 +18,7 @@ from services.queue.journal.ticket import Receipt
 from services.queue.links import publishing, requests, settling
 from services.queue.links.attaching import decided_first
 from services.queue.links.consumer_events import attached, cancelled, detached
-from services.queue.links.draining import drain
+from services.queue.links.draining import end_credit
 from services.queue.links.ending import end
 from services.queue.links.full import Full
 from services.queue.links.last_words import LastWords, last_words_of
@@ -57,14 +57,14 @@ class PeerLink(Holder):
         self._host, self._wake, self.fail = host, wake, fail
         self.consumers: dict[int, tuple[Consumer, Queue]] = {}
         self._awaiting: dict[int, tuple[Awaited, pb.AttachConsumer]] = {}  # by consumer
-        self._touched: WeakKeyDictionary[Queue, None] = WeakKeyDictionary()  # in the order of use
+        self.touched: WeakKeyDictionary[Queue, None] = WeakKeyDictionary()  # in the order of use
         self._transactions = Transactions(host, self)
         self._suspended: list[tuple[pb.LinkFrame, Sequence[Raw]]] = []
         self._settling = 0  # frames with settlements, so far
         self.name = self.member = ""  # `member` is whom the peer addresses: perhaps a former one at this address
         self.selections: dict[int, Selecting] = {}  # by their requests
         self.told = PeerReports(host.registry)
-        self._tells, self._receiving, self._on_the_way = False, False, OnTheWay(host, self)
+        self._tells, self._receiving, self.on_the_way = False, False, OnTheWay(host, self)
         self._unused: list[Queue] = []  # queues left without a consumer
         self._batches = Batches(host.registry.partitions, host.unheard)
 
@@ -97,7 +97,7 @@ class PeerLink(Holder):
         self.told.begin()
         now = self._host.now()
         self._batches.heard(self.outbox.heard(frame.heard))
-        self._on_the_way.hold_up(frame.detaches if self._tells else ())
+        self.on_the_way.hold_up(frame.detaches if self._tells else ())
         if frame.attaches:
             self._attach_all(frame.attaches, now)
         if frame.settles:
@@ -110,7 +110,7 @@ class PeerLink(Holder):
         if frame.requests:
             requests.answer_all(self._host, self, frame.requests)
         self._detach_all(frame.detaches, now)
-        self._on_the_way.wait()
+        self.on_the_way.wait()
         self.outbox.peer_has_read()
         for step in frame.transactions:
             self._transactions.step(step, now)
@@ -144,7 +144,7 @@ class PeerLink(Holder):
         if self.broken:
             return
         self.broken = True
-        self._on_the_way.wait()
+        self.on_the_way.wait()
         self._batches.close()
         self.outbox.close()
         self._host.links.pop(self, None)
@@ -177,7 +177,7 @@ class PeerLink(Holder):
             queue.use.out_of_sight(now)
 
     async def _end_later(self) -> None:
-        await until_heard(self._host, self.origin, self._touched, _RETURN_SECONDS)
+        await until_heard(self._host, self.origin, self.touched, _RETURN_SECONDS)
         self._end()
 
     def _end(self) -> None:
@@ -185,15 +185,15 @@ class PeerLink(Holder):
         self.over = True
         if self._host.departed.get(self.origin) is self:
             del self._host.departed[self.origin]
-        touched = list(self._touched)
-        self._touched.clear()
+        touched = list(self.touched)
+        self.touched.clear()
         # Before those come that have waited for it, and they before queues go for want of consumers.
         release_in_turns(self._host, touched, self)
         self._host.turns.do(0, partial(self._ended, touched))
 
     def _ended(self, touched: Sequence[Queue]) -> None:
         self._host.returning.over(self)
-        self._on_the_way.over()
+        self.on_the_way.over()
         for queue in self._unused:
             # Another Queue object if the partition has left and come back: that one has the consumers.
             present = self._host.registry.queues.get(queue.options.queue_id)
@@ -230,11 +230,11 @@ class PeerLink(Holder):
             self._host.events.publish(cancelled(consumer, found[1].options, self.name, reason))
             self.outbox.frame.cancelled.add(consumer=consumer.handle, reason=reason, text=text)
             if reason == pb.STOLEN and self._tells:
-                self._on_the_way.stolen(found[1])
+                self.on_the_way.stolen(found[1])
 
     def holds_of(self, queue: Queue) -> None:
         """The link may hold entries of `queue` from now on."""
-        self._touched[queue] = None
+        self.touched[queue] = None
 
     def _something_to_say(self) -> None:
         # While a frame is being received, the handler writes after it.
@@ -305,7 +305,7 @@ class PeerLink(Holder):
         if decided := decided_first(self._host, queue, attach):
             self._await(decided, attach, decided.claiming if attach.again else decided.waiting)
             return None
-        self._touched[queue] = None
+        self.touched[queue] = None
         if attach.stray:
             self._host.claims.claim(queue, self, None, attach.held)
             self.outbox.frame.attached.add(consumer=handle)
@@ -316,7 +316,7 @@ class PeerLink(Holder):
         consumer = newcomer(attach, self, queue, now)
         reason = queue.attach(consumer, (), now, again=attach.again)
         answer = self.outbox.frame.attached.add(consumer=handle, reason=reason, age=consumer.age)
-        answer.timeout_ms, answer.browse = queue.options.consumer_timeout_ms, consumer.browse
+        answer.timeout_ms, answer.browse, answer.stops = queue.options.consumer_timeout_ms, consumer.browse, True
         if reason != pb.NONE:
             answer.text = f"queue '{queue.options.name}' is in exclusive use"
             return None
@@ -377,10 +377,8 @@ class PeerLink(Holder):
 
     def _credit(self, credit: pb.Credit, now: int) -> None:
         if found := self.consumers.get(credit.consumer):
-            consumer, queue = found
-            queue.credit(consumer, credit.messages, credit.bytes, now)
-            if credit.drain:
-                drain(self._host, self.outbox, credit.consumer, self.consumers)
+            found[1].credit(found[0], credit.messages, credit.bytes, now)
+            end_credit(self._host, self.outbox, credit, self.consumers)
         elif awaited := self._awaiting.get(credit.consumer):
             awaited[0].waiting.append(partial(self._credit_all, (credit,), now))
 

@@ -2,14 +2,16 @@
 
 Their gateway gives it back when it reads it. Until it has read as far as to the news of their end, the queue delivers
 nothing; it was not going to, but the next consumer may be here by then. The same where others are there, and get a
-group of messages of which the former one has some.
+group of messages of which the former one has some. Other gateways that hold something are waited for too: a consumer
+of theirs may have ended a moment before, when there were others.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from services.common.containment import by_itself, for_each
@@ -38,7 +40,7 @@ class OnTheWay:
         for consumer, queue in (there[handle] for handle in handles if handle in there):
             ending[queue].add(consumer)
         for queue, its in ending.items():
-            if queue.unsettled and (queue.consumers.are_all(its) or any(map(queue.hands_groups_on, its))):
+            if _leaves_some(queue, its):
                 queue.giving_back.hold_up()
                 self._held_up.append(queue)
 
@@ -46,13 +48,33 @@ class OnTheWay:
         """They have ended: their queues go on when what is unsettled yet is back, if it was on its way."""
         queues, self._held_up = self._held_up, []
         for queue in queues:
-            self._wait_for(queue)
+            self._wait_for_all(queue)
 
     def stolen(self, queue: Queue) -> None:
         """Another consumer, which is not served yet, has taken the place of one that ends by this."""
         if queue.unsettled:
             queue.giving_back.hold_up()
-            self._wait_for(queue)
+            self._wait_for_all(queue)
+
+    @contextmanager
+    def cancelling(self, consumer: Consumer, queue: Queue) -> Iterator[None]:
+        """It ends within this, without having been asked to."""
+        if not _leaves_some(queue, {consumer}):
+            yield
+            return
+        queue.giving_back.hold_up()
+        try:
+            yield
+        finally:
+            self._wait_for_all(queue)
+
+    def _wait_for_all(self, queue: Queue) -> None:
+        """For other gateways as well: a consumer of theirs may have ended a moment before."""
+        self._wait_for(queue)
+        for link in list(self._host.links) if queue.unsettled else ():
+            if link is not self._link and queue in link.touched:
+                queue.giving_back.hold_up()
+                link.on_the_way._wait_for(queue)  # noqa: SLF001 - another one of these
 
     def _wait_for(self, queue: Queue) -> None:
         wait = _Wait(self._host, self._link, queue, self._waits)
@@ -65,6 +87,11 @@ class OnTheWay:
     def over(self) -> None:
         """The link is, and all that it held is back."""
         for_each("serving the next consumers", list(self._waits), _Wait.end)
+
+
+def _leaves_some(queue: Queue, ending: set[Consumer]) -> bool:
+    """Whether something may be on its way to these, and others would be given the rest."""
+    return bool(queue.unsettled) and (queue.consumers.are_all(ending) or any(map(queue.hands_groups_on, ending)))
 
 
 class _Wait:

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from services.common.message.alike import objects
 from services.common.message.facts import Facts
-from services.common.message.weight import BESIDE, FRAME_BYTES
+from services.common.message.weight import BESIDE, FRAME_BYTES, facts_weight
 from services.queue.machine.deliveries import Columns, DeliveryRun
 
 _RUN = 16  # bytes of a run's description
-_FACTS = 64  # of facts beside their address
 
 
 def pieces(columns: Columns, carried: int) -> Iterator[Columns]:
@@ -30,7 +29,7 @@ def pieces(columns: Columns, carried: int) -> Iterator[Columns]:
 
 def _beside(columns: Columns) -> int:
     size = BESIDE * len(columns.uids) + _RUN * len(columns.runs)
-    return size + sum(map(_facts_size, objects(columns.facts).values()))
+    return size + facts_weight(objects(columns.facts).values())
 
 
 def _ends(columns: Columns) -> Iterator[int]:
@@ -40,7 +39,7 @@ def _ends(columns: Columns) -> Iterator[int]:
     for index, (facts, properties, body) in enumerate(
         zip(columns.facts, columns.properties, columns.bodies, strict=True)
     ):
-        its = BESIDE + _RUN + len(properties) + len(body) + (0 if facts in seen else _facts_size(facts))
+        its = BESIDE + _RUN + len(properties) + len(body) + (0 if facts in seen else facts_weight((facts,)))
         if index > first and size + its > FRAME_BYTES:
             yield index
             size, first = 0, index
@@ -48,10 +47,6 @@ def _ends(columns: Columns) -> Iterator[int]:
         size += its
         seen.add(facts)
     yield len(columns.uids)
-
-
-def _facts_size(facts: Facts) -> int:
-    return _FACTS + len(facts.virtual_host) + len(facts.exchange) + len(facts.routing_key)
 
 
 def _piece(columns: Columns, first: int, end: int) -> Columns:

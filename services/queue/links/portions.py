@@ -1,6 +1,8 @@
 """Frames that are more than goes in one turn of the event loop: they are carried out in parts, and what comes behind
 them waits. A client that acknowledges, or leaves with, a million deliveries must not cost this process its leases, nor
 may hundreds of consumers with long selectors that come to another owner.
+
+What is given back with the claim for it is not cut: it is heard behind that.
 """
 
 from __future__ import annotations
@@ -67,7 +69,8 @@ class Portions:
         held: dict[Queue, None] = {}
         kept = await self._host.compiling.kept(new_selectors(self._host, frame))
         try:
-            parts = spans_of(frame.settles)
+            whole, others = _apart(frame)
+            parts = spans_of(others)
             spans = next(parts)
             for ahead in parts:
                 await self._host.claims.until_done(self._link)
@@ -80,7 +83,7 @@ class Portions:
                 self._settle(self._counts(last), held)
                 return
             del frame.settles[:]
-            frame.settles.extend(last)
+            frame.settles.extend(last + whole)
             self._link.receive(frame, publishes)
             kept.clear()  # consumers have theirs
         finally:
@@ -105,3 +108,12 @@ class Portions:
                 queue.giving_back.hold_up()
         now = self._host.now()
         for_each("settling deliveries", settles, lambda settle: self._link.settle(settle, now))
+
+
+def _apart(frame: LinkFrame) -> tuple[list[Settle], list[Settle]]:
+    """What is given back of queues of which the frame claims some, and all else that is settled."""
+    queues = {attach.queue_id for attach in frame.attaches if attach.held}
+    whole, others = list[Settle](), list[Settle]()
+    for settle in frame.settles:
+        (whole if settle.queue_id in queues and settle.outcome not in FINAL else others).append(settle)
+    return whole, others

@@ -60,8 +60,8 @@ class _Offer:
 
     def to(self, queue_id: SlotId, arrival: Arrival, *, resent: bool) -> None:
         """Offers messages to their queue."""
-        ticket, queue = self._ticket, self._host.registry.queues.get(queue_id)
-        if queue is None or (self._host.claims and self._is_claimed(queue, arrival)):
+        host, ticket, queue = self._host, self._ticket, self._host.registry.queues.get(queue_id)
+        if queue is None or (host.claims and self._is_claimed(queue, arrival)):
             self._absent(arrival, queue_id, resent=resent)
             return
         number = queue.options.partition
@@ -70,6 +70,9 @@ class _Offer:
             return
         try:
             for part in self._new(arrival, queue_id, number) if resent else (arrival,):
+                if (resent or host.untold) and (untold := host.untold.awaited(queue, part, resent=resent)):
+                    self._wait(untold, queue_id, part, resent=resent)
+                    continue
                 refused = queue.publish(part, self._now)
                 if refused:
                     self._took_some(number, queue_id, part, refused)
@@ -134,12 +137,7 @@ class _Offer:
         """Waits while the partition is read back or leaves, or the queue is claimed; else refuses, with the reason."""
         registry, ticket = self._host.registry, self._ticket
         if awaited := registry.awaited(queue_id) or self._host.claims.awaited(registry.queues.get(queue_id)):
-            later = self._later.get(awaited)
-            if later is None:
-                later = self._later[awaited] = _Later(self._host, ticket, self._content)
-                ticket.pending += 1
-                awaited.waiting.append(later.offer)
-            later.arrivals.append((queue_id, arrival, resent))
+            self._wait(awaited, queue_id, arrival, resent=resent)
         elif (reason := registry.missing(queue_id)) == pb.NOT_OWNER:
             ticket.turn_away(registry.definitions[queue_id].partition, arrival.indexes, queue_id)
         elif reason == pb.OTHER:
@@ -147,6 +145,14 @@ class _Offer:
         else:
             _tell_deleted(self._host, arrival, queue_id)
             ticket.refuse(arrival.indexes, queue_id, pb.UNKNOWN_QUEUE)
+
+    def _wait(self, awaited: Awaited, queue_id: SlotId, arrival: Arrival, *, resent: bool) -> None:
+        later = self._later.get(awaited)
+        if later is None:
+            later = self._later[awaited] = _Later(self._host, self._ticket, self._content)
+            self._ticket.pending += 1
+            awaited.waiting.append(later.offer)
+        later.arrivals.append((queue_id, arrival, resent))
 
     def _is_claimed(self, queue: Queue, arrival: Arrival) -> bool:
         """Whether it may have more room than it knows, since some of what waits is a client's, and is not found yet.

@@ -1,10 +1,14 @@
-"""What became of deliveries, said to their queue: at once, when its partition is served, or by its next owner."""
+"""What became of deliveries, said to their queue: at once, when its partition is served, or by its next owner.
+
+What is given back may be said together with the claim for it, and is heard when that is carried out.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
+from services.common.clients.link_frame import outcome_of
 from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.links.changes import is_changed, no_room, settle_changed
@@ -23,16 +27,26 @@ def settle(host: Host, holder: PeerLink, outbox: Outbox, said: pb.Settle, now: i
     queue_id = SlotId(said.queue_id)
     queue = host.registry.settling(queue_id)
     if queue is not None:
-        outcome = pb.RETURN if said.had else said.outcome
-        uids = _its(host, holder, queue, said)
-        if not is_changed(said):
-            queue.settle(outcome, uids, now)
-        else:
-            settle_changed(host, holder, queue, said, partial(queue.settle, outcome, uids, now), no_room(host, said))
+        if said.outcome in FINAL or not _waits(host, holder, outbox, queue, said):
+            _settle_in(host, holder, queue, said, now)
     elif waiting := host.registry.awaited(queue_id):
         waiting.waiting.append(partial(_settle_later, host, holder, outbox, said))
     elif (partition := host.registry.partition_of(queue_id)) and partition.state is PartitionState.WRITTEN:
         outbox.frame.unsettled.append(said)
+
+
+def _waits(host: Host, holder: PeerLink, outbox: Outbox, queue: Queue, said: pb.Settle) -> bool:
+    """Whether what is given back is claimed first."""
+    return host.claims.give_back(queue, holder, partial(_settle_now, host, holder, outbox, said))
+
+
+def _settle_in(host: Host, holder: PeerLink, queue: Queue, said: pb.Settle, now: int) -> None:
+    outcome = outcome_of(said)
+    uids = _its(host, holder, queue, said)
+    if not is_changed(said):
+        queue.settle(outcome, uids, now)
+    else:
+        settle_changed(host, holder, queue, said, partial(queue.settle, outcome, uids, now), no_room(host, said))
 
 
 def _settle_later(host: Host, holder: PeerLink, outbox: Outbox, said: pb.Settle) -> None:

@@ -38,6 +38,7 @@ class Arrival:
     __slots__ = (
         "_columns",
         "_objects",
+        "_weight",
         "bodies",
         "content",
         "expires",
@@ -77,6 +78,7 @@ class Arrival:
         self.notes: Sequence[NotePlace | None] | None = None
         self._columns = columns
         self._objects = list(objects(self.facts).values())
+        self._weight: int | None = None
 
     def __len__(self) -> int:
         return len(self.uids)
@@ -124,7 +126,9 @@ class Arrival:
     def weight(self, first: int, end: int) -> int:
         """Bytes of properties and bodies of the messages from `first` to `end - 1`."""
         if end - first == len(self.bodies):
-            return weight(self.properties, self.bodies)
+            if self._weight is None:  # asked for by who has credit for it, and by who keeps it
+                self._weight = weight(self.properties, self.bodies)
+            return self._weight
         return weight(self.properties[first:end], self.bodies[first:end])
 
     def kept(self, first: int, end: int) -> int:
@@ -151,12 +155,12 @@ class Arrival:
         `position` and following. Gives where each stands there.
         """
         kinds = set(map(_PERSISTENT, self._objects))
-        if kinds == {False}:
-            return (None,) * (end - first)
-        if kinds == {True}:
+        if len(kinds) == 1:
+            if not kinds.pop():
+                return (None,) * (end - first)
             return (self._enlist(options, first, end, position),) * (end - first)
         parts: list[JournalPart | None] = []
-        for persistent, group in groupby(range(first, end), lambda index: self.facts[index].persistent):
+        for persistent, group in groupby(map(_PERSISTENT, self.facts[first:end])):
             start, count = first + len(parts), len(list(group))
             place = position + len(parts)
             part = self._enlist(options, start, start + count, place) if persistent else None

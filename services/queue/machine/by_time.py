@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from heapq import heapify, heappop, heappush
+from itertools import count
 from typing import Any, Final, TypeAlias
 
 from services.queue.machine import turn
@@ -13,7 +14,10 @@ from services.queue.machine.entry import Entry
 _STEPS: Final = 4  # that a sweep makes for each that comes
 _SPARE_BYTES: Final = 1 << 20  # of what has left and is remembered, at most, besides as much as its queue keeps
 
-_Row: TypeAlias = tuple[Any, int, Entry]
+_Row: TypeAlias = tuple[Any, int, int, Entry]
+"""A time, a position, a number of its own, an entry: of one that was taken out a row may be left, for the same time and
+position as that of its successor.
+"""
 
 
 class ByTime:
@@ -21,28 +25,30 @@ class ByTime:
     sweep takes rows from the end of the one, and puts those that have not left into another.
     """
 
-    __slots__ = ("_heap", "_known", "_of", "_size", "_swept")
+    __slots__ = ("_heap", "_known", "_numbers", "_of", "_size", "_swept")
 
     def __init__(self, of: AbstractSet[int]) -> None:
         """`of` are the states of those that have not left."""
         self._of = of
         self._heap: list[_Row] = []
         self._swept: list[_Row] = []
+        self._numbers = count()
         self._known: dict[Entry, None] = {}  # in the order in which they came: the same in each run
         self._size = 0
 
-    def put(self, timed: Iterable[tuple[Any, Entry]], count: int, kept: int) -> None:
-        """Each is in here once, however often it comes. Where `count` wait, in a queue that keeps so many bytes."""
-        rows = [(time, entry.position, entry) for time, entry in timed if entry not in self._known]
-        self._known.update([(entry, None) for _, _, entry in rows])
-        self._size += sum([entry.message.weight for _, _, entry in rows])
+    def put(self, timed: Iterable[tuple[Any, Entry]], waiting: int, kept: int) -> None:
+        """Each is in here once, however often it comes. Where `waiting` wait, in a queue that keeps so many bytes."""
+        numbers = self._numbers
+        rows = [(time, entry.position, next(numbers), entry) for time, entry in timed if entry not in self._known]
+        self._known.update([(entry, None) for *_, entry in rows])
+        self._size += sum([entry.message.weight for *_, entry in rows])
         if len(rows) > len(self._heap):
             self._heap += rows
             heapify(self._heap)
         else:
             for row in rows:
                 heappush(self._heap, row)
-        self._sweep(_STEPS * len(rows), count, kept)
+        self._sweep(_STEPS * len(rows), waiting, kept)
 
     @property
     def next(self) -> int:
@@ -65,7 +71,7 @@ class ByTime:
     def first(self) -> Entry | None:
         """The first one that has not left."""
         while heap := self._earlier():
-            entry = heap[0][2]
+            entry = heap[0][-1]
             if entry.state in self._of:
                 return entry
             self._forget(heappop(heap))
@@ -80,29 +86,29 @@ class ByTime:
         swept, heap = self._swept, self._heap
         return swept if swept and not (heap and heap[0] < swept[0]) else heap
 
-    def tidy(self, count: int, kept: int) -> bool:
+    def tidy(self, waiting: int, kept: int) -> bool:
         """Sweeps out what has left, where that is much, as goes in one turn; whether there is more of it."""
-        self._sweep(turn.SCATTERED, count, kept)
-        return self._too_much(count, kept)
+        self._sweep(turn.SCATTERED, waiting, kept)
+        return self._too_much(waiting, kept)
 
-    def _too_much(self, count: int, kept: int) -> bool:
-        return len(self._heap) + len(self._swept) > 2 * count or self._size > 2 * kept + _SPARE_BYTES
+    def _too_much(self, waiting: int, kept: int) -> bool:
+        return len(self._heap) + len(self._swept) > 2 * waiting or self._size > 2 * kept + _SPARE_BYTES
 
-    def _sweep(self, steps: int, count: int, kept: int) -> None:
+    def _sweep(self, steps: int, waiting: int, kept: int) -> None:
         for _ in range(steps):
             if not self._swept:
-                if not self._heap or not self._too_much(count, kept):
+                if not self._heap or not self._too_much(waiting, kept):
                     return
                 self._heap, self._swept = self._swept, self._heap
             row = self._swept.pop()
-            if row[2].state in self._of:
+            if row[-1].state in self._of:
                 heappush(self._heap, row)
             else:
                 self._forget(row)
 
     def _forget(self, row: _Row) -> Entry:
-        self.disown(row[2])
-        return row[2]
+        self.disown(row[-1])
+        return row[-1]
 
     def disown(self, entry: Entry) -> None:
         """It is not in here any more, and is not put in again; a row may be left of it."""

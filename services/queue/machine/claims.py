@@ -23,6 +23,7 @@ _KEPT_MS = 60_000
 Outcome: TypeAlias = pb.Outcome.ValueType
 
 FINAL: Final = frozenset({pb.ACCEPT, pb.REJECT})  # outcomes of which it does not matter who says them
+_TRIED: Final = frozenset({pb.RELEASE, pb.ABANDON, pb.TRIED})  # and by which an attempt has ended
 
 
 class _Heir(NamedTuple):
@@ -133,7 +134,7 @@ class Claims:
         self._until = now + _KEPT_MS
         for uid in uids:
             before = self._waiting.get(uid)
-            if before is None:
+            if before is None or before.outcome in _TRIED:
                 self._waiting[uid] = _Claim(link, consumer)
             elif before.is_anothers(link):
                 self._heirs[uid] = _Heir(link, consumer)
@@ -172,6 +173,8 @@ class Claims:
             elif claim.outcome is None:
                 self._give_up(uid, claim, keeps=outcome == pb.ABANDON)
                 back.append(uid)
+                if outcome in _TRIED and uid not in self._waiting:
+                    self._waiting[uid] = _Claim(None, outcome=outcome)  # it comes as one that was delivered
         return back
 
     def not_others(self, uids: Iterable[int], holder: Holder) -> list[int]:

@@ -234,6 +234,12 @@ class Consumers:
 
         Whoever had none is not looked at.
         """
+        if len(ring) == 1:
+            consumer = ring[0]
+            consumer.queued = consumer.messages > 0 and consumer.size > 0
+            if not consumer.queued:
+                ring.clear()
+            return
         if served < len(ring):
             had = [ring.popleft() for _ in range(served)]
         else:

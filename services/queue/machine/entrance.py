@@ -92,8 +92,7 @@ class Entrance:
         """Immediate: in no list but for the moment until a consumer has it."""
         if self._delivery.chooses or self._entries.aside:
             return self._offer_or_refuse(arrival, first, now)
-        capacity = self._consumers.capacity() if not self._entries.ready.count and self._serves else 0
-        end = min(len(arrival), first + capacity)
+        end = min(len(arrival), first + self._capacity())
         if end > first:
             self._entries.append(arrival, first, end, now)
             self._backlog.dispatch(now)
@@ -101,6 +100,18 @@ class Entrance:
             return []
         self._entries.record.dropped(arrival.span(end, len(arrival)), NO_CONSUMERS)
         return [(end, len(arrival) - end, pb.NO_CONSUMERS)]
+
+    def _capacity(self) -> int:
+        """For how many more messages consumers have credit. Where something comes back first, it is theirs as soon as
+        that is back: with credit for all that waits, and for all that may come back. A queue that may be full has no
+        room for what waits.
+        """
+        its, comes_first = self._entries, 0
+        if self._backlog.returning and self._delivery.serves and not its.options.limited:
+            comes_first = its.ready.count + len(its.unsettled)
+        elif its.ready.count or not self._serves:
+            return 0
+        return max(self._consumers.capacity() - comes_first, 0)
 
     def _offer_or_refuse(self, arrival: Arrival, first: int, now: int) -> list[Refused]:
         """The same where one that could may not take all of it: what nobody has taken is taken out again."""

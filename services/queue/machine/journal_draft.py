@@ -59,6 +59,9 @@ class ContentDraft:
         draft = self._draft_for(partition)
         part = JournalPart(draft.id, position - draft.total)
         draft.total += len(indexes)
+        if len(indexes) == 1:
+            draft.runs.append((queue_id, indexes[0], 1, position))
+            return part
         for first, count in runs(indexes):
             draft.runs.append((queue_id, first, count, position))
             position += count

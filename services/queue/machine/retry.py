@@ -13,7 +13,7 @@ from services.queue.machine.entry import Entry
 from services.queue.machine.options import QueueOptions
 from services.rpc import queue_pb2 as pb
 
-_FAILED: Final = frozenset({pb.RELEASE})  # it counts as an attempt
+_FAILED: Final = frozenset({pb.RELEASE, pb.TRIED})  # it counts as an attempt
 _RETURNED: Final = frozenset({pb.RETURN})  # it does not
 _DELAYED: Final[Mapping[str, frozenset[int]]] = {
     "disabled": frozenset(),

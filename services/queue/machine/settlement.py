@@ -17,7 +17,9 @@ from services.queue.machine.retry import due, is_delayed
 from services.queue.machine.room import Room
 from services.rpc import queue_pb2 as pb
 
-_BACK: Final = {pb.RELEASE: RELEASED, pb.ABANDON: CONSUMER_GONE, pb.RESTORE: NOT_SENT, pb.RETURN: RELEASED}
+_BACK: Final = {
+    pb.RELEASE: RELEASED, pb.ABANDON: CONSUMER_GONE, pb.RESTORE: NOT_SENT, pb.RETURN: RELEASED, pb.TRIED: RELEASED,
+}  # fmt: skip
 _UNTRIED: Final = frozenset({pb.RESTORE, pb.RETURN})
 
 
@@ -102,7 +104,7 @@ class EntrySettlement:
                 its.record.settled(uids_of(entries), REJECTED)
             its.discard(entries, REJECTED, now)
             return
-        tried = entries if outcome in _UNTRIED else self._attempted(entries, now)
+        tried = entries if outcome in _UNTRIED else self._attempted(entries, now, again=outcome == pb.TRIED)
         entries = self._claims.inherited(tried)
         if its.record.on and entries:
             its.record.requeued(uids_of(entries), _BACK[outcome])
@@ -113,10 +115,10 @@ class EntrySettlement:
         self._backlog.dispatch(now)
         self._room.trim(now)
 
-    def _attempted(self, entries: list[Entry], now: int) -> list[Entry]:
-        """Counts the attempt; gives those that may be tried again."""
+    def _attempted(self, entries: list[Entry], now: int, *, again: bool) -> list[Entry]:
+        """Counts the attempt; gives those that may be tried again. `again`: where it is noted, it was counted."""
         for entry in entries:
-            entry.attempts += 1
+            entry.attempts += not (again and self._is_noted(entry))
         limit = self._entries.options.delivery_limit
         if limit is None:
             return entries
@@ -126,3 +128,7 @@ class EntrySettlement:
         if self._entries.attempts is not None:
             self._entries.attempts.failed(left)
         return left
+
+    def _is_noted(self, entry: Entry) -> bool:
+        its = self._entries.attempts
+        return its is not None and its.of(entry) > 0

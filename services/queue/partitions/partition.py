@@ -69,6 +69,7 @@ class Partition(Awaited):
     recorder: Recorder = OFF
     journeys: Journeys | None = None  # of traced messages; None where tracing is off
     state: PartitionState = PartitionState.RECOVERING
+    served: float = 0.0  # since when it is (monotonic seconds)
     queues: dict[SlotId, Queue] = field(default_factory=dict)
     known: Known = field(default_factory=Known)
     orphans: dict[SlotId, list[Entry]] = field(default_factory=dict)  # of queues that the topology does not know

@@ -19,7 +19,6 @@ from services.common.partition import lease_name, partition_in
 from services.queue.dead_letters.office import DeadLetterOffice
 from services.queue.host import Host
 from services.queue.journal.known import Known
-from services.queue.links.expected import ANYBODY
 from services.queue.machine.context import QueueContext
 from services.queue.machine.journal_draft import PartitionDraft
 from services.queue.observe.traced_record import queue_record
@@ -41,7 +40,6 @@ _PATIENCE = 5.0  # with a store that does not answer, when this process is to st
 _SHORTLY = 1.0  # to wait for gateways and dead letters, when a partition is to leave
 _LOOK_SECONDS = 0.005
 _LAST_WORDS = 0.1  # for answers on their way to gateways, before the leases go
-_FIRST_WORDS = 0.1  # for gateways to hear of this process, and to connect
 
 
 class Partitions:
@@ -92,7 +90,7 @@ class Partitions:
         # Partitions left to processes that have not joined by then are shared among the members that have.
         for seconds in self._together.begin(monotonic()):
             asyncio.get_running_loop().call_later(seconds + _LOOK_SECONDS, self._look_again)
-        self._host.expected.expect(ANYBODY, _FIRST_WORDS)
+        self._host.untold.expect_strangers()
         self._leases.serve_at(address)
         await self._settled.wait()
 
@@ -356,12 +354,12 @@ class Partitions:
         return any(self._host.late.has_one_of(link.origin) for link in self._host.links if not link.has_told(partition))
 
     def _have_told(self, partition: Partition) -> bool:
-        return not self._host.expected and all(link.has_told(partition) for link in self._host.links)
+        return not self._host.untold.misses_any and all(link.has_told(partition) for link in self._host.links)
 
     def _serve(self, partition: Partition, known: Known) -> None:
         if partition.state is not PartitionState.RECOVERING or self._leaving:
             return  # a message that is taken now would not be handed over
-        partition.known = known
+        partition.known, partition.served = known, monotonic()
         self._host.registry.serve(partition)
         partition.replay()
         for link in self._host.links:

@@ -179,6 +179,22 @@ def test_credit_is_taken_back_while_the_window_is_shut() -> None:
     assert book.asked[-1] == to_broker.Room(1, True)
 
 
+def test_what_comes_after_credit_was_taken_back() -> None:
+    """The broker may give more before it has come to that: none goes out behind the answer, others may have it."""
+    book = Playbook()
+    tag = book.receiver()
+    [asked] = book.says(0, credit(5))
+    assert isinstance(asked, to_broker.Credit)
+    book.deliver(tag, 1, b"a")
+    book.answers()
+    [flow] = book.does(0, credit(1, 1, seen=1, echo=True))
+    assert (flow.delivery_count, flow.link_credit) == (1, 1)
+    before = len(book.asked)
+    book.deliver(tag, 2, b"b", b"c", b"d")
+    assert [payload for _, _, payload in book.sent()] == [data(b"b")]
+    assert settled(book.asked[before:]) == [(3, 4, UNSENT)]
+
+
 def _after(book: Playbook, flow: Flow) -> list[tuple[int, Any, bytes]]:
     book.says(0, flow)
     return book.sent()

@@ -56,7 +56,7 @@ def test_a_transaction_that_is_committed(fault: bytes) -> None:
 
 
 def test_nothing_behind_it_is_asked() -> None:
-    """Nor kept, and no beat is sent."""
+    """Nor kept. Beats go on until the close is said, which is the last frame (2.4.3, 2.4.5)."""
     book, end = _left(_TWICE)
     assert book.says(0, transfer(2), data()) == []
     assert book.says(0, transfer(3, more=True), data()[:4]) == []
@@ -64,10 +64,13 @@ def test_nothing_behind_it_is_asked() -> None:
     assert book.says(3, Begin(None, 0, 10, 10)) == []
     assert book.says(0, Detach(0, True)) == []
     assert book.engine.incomplete == 0
-    book.engine.beat()
     assert book.raw() == b""
+    book.engine.beat()
+    assert book.raw() == b"\0\0\0\x08\x02\0\0\0"
     book.serve(end)
     assert [type(each) for each in book.answers()] == [Close]
+    book.engine.beat()
+    assert book.raw() == b""
     assert book.engine.closing
 
 

@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 import pytest
 import pytest_asyncio
+from pamqp import commands
 from structlog.testing import capture_logs
 
 from services.common.authentication import authenticator as authentication
@@ -91,6 +92,32 @@ async def test_a_client_that_goes_without_a_word_is_news(house: BrokerHouse) -> 
         client.abort()
         await until(lambda: any(each["event"] == "client went away" for each in told))
     assert [each["log_level"] for each in told if each["event"] == "client went away"] == ["info"]
+
+
+async def test_a_fault_that_ends_a_connection_is_news(house: BrokerHouse) -> None:
+    """A client that sends what is no AMQP, and goes without an answer to our close, is logged with its fault."""
+    client = await house.connect()
+    with capture_logs() as told:
+        client.send(
+            1, commands.Basic.Ack(1), commands.Exchange.Declare(exchange="e", exchange_type="direct", passive=True)
+        )
+        client.send(0, commands.Channel.Open())
+        await client.expect(commands.Connection.Close)
+        client.abort()
+        await until(lambda: any(each["event"] == "connection ended" for each in told))
+    [reason] = [each["reason"] for each in told if each["event"] == "connection ended"]
+    assert reason.startswith("COMMAND_INVALID"), reason
+
+
+async def test_a_fault_that_ends_a_channel_is_news(house: BrokerHouse) -> None:
+    """A message that cannot be taken closes its channel, and the log says why."""
+    client = await house.connect()
+    with capture_logs() as told:
+        client.publish(b"x", "somewhere", expiration="soon")
+        await client.expect(commands.Channel.Close)
+        await until(lambda: any(each["event"] == "session ended" for each in told))
+    [(channel, reason)] = [(each["session"], each["reason"]) for each in told if each["event"] == "session ended"]
+    assert (channel, reason) == (1, "PRECONDITION_FAILED - invalid expiration 'soon'")
 
 
 class Reset(asyncio.Transport):

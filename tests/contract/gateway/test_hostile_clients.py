@@ -171,7 +171,7 @@ async def _dead_letters_with_any_headers(client: AmqpClient, name: str) -> None:
     tables += [nested(60), sized(b"", raw.short("n") + b"V" + raw.short("n") + b"V")]
     for table in tables:
         client.writer.write(raw.publish(b"m", f"{name}-source", headers=table, expiration="0"))
-    client.writer.write(raw.publish(b"m", f"{name}-source", expiration="9" * 18))
+    client.writer.write(raw.publish(b"m", f"{name}-source", expiration="315360000000"))
     await client.consume(f"{name}-source")
     left = len(tables) + 1
     while left:

@@ -90,6 +90,18 @@ def test_what_nobody_was_there_for(once: Make) -> None:
     assert publish(machine, "a", immediate=True) == []
 
 
+def test_what_was_refused_takes_no_key_away(once: Make) -> None:
+    """A persistent one may take the key of what is in memory alone; if it is refused, that one has its key still."""
+    machine = once(durable=True)
+    publish(machine, "a")
+    before = machine.account.used
+    assert publish(machine, "a", facts=FACTS._replace(persistent=True), immediate=True) == [(0, 1, pb.NO_CONSUMERS)]
+    assert machine.account.used == before
+    assert publish(machine, "a") == [(0, 1, pb.NONE)]
+    assert publish(machine, "a", facts=FACTS._replace(persistent=True)) == []
+    assert publish(machine, "a", facts=FACTS._replace(persistent=True)) == [(0, 1, pb.NONE)]
+
+
 def test_other_queues_take_all(make: Make) -> None:
     """Without the argument."""
     machine = make()

@@ -25,6 +25,7 @@ _AS = {"subscribe": "queue", "unsubscribe": "delete_queue"}
 _UNHEARD = 1.0  # seconds: that a client is gone is heard of a little later than it knows itself
 _ON_ITS_WAY = 0.3  # seconds, where nothing fails
 _SHORTLY = 0.5  # seconds in which a gateway that stood still has carried out what came meanwhile
+_HEARD_WITHIN = 8.0  # seconds that a gateway stands still: owners wait for ten of their terms
 _ROUTED_WITHIN = 30.0  # seconds: then a gateway gives up what no router routes, and tells connected clients …
 _MOST_OF_IT = 20.0  # … and it finds one late, or meets one that goes
 
@@ -183,9 +184,15 @@ class Facts:
     def gone_unseen(self, sent: Sent, queue: Queue, until: int) -> bool:
         """Whether a message may have been on its way to a client that did not stay."""
         at, since = (queue.host, queue.name), sent.time - _UNHEARD
-        ends = (_end(each) for each in self.consumers.get(at, ()) if each.asked < until)
-        ended = any(end < until and self.history.time_of(end) > since for end in ends)
+        consumers = (each for each in self.consumers.get(at, ()) if each.asked < until)
+        ended = any(self._may_be_over(each, until) and self.history.time_of(_end(each)) > since for each in consumers)
         return ended or any(each.asked < until and each.outcome != "ok" for each in self.asked("get", *at))
+
+    def _may_be_over(self, consumer: Consuming, at: int) -> bool:
+        """Whether a consumer may have ended by then: of an end by the broker its client hears later."""
+        end, time_of = _end(consumer), self.history.time_of
+        heard_late = not consumer.channel.held_until and time_of(end) - _UNHEARD < time_of(at)
+        return end < at or heard_late
 
     # -------------------------------------------------------------- faults
 
@@ -205,9 +212,13 @@ class Facts:
         unwritten = self.faults("disk_low") and self.faults("stop")
         return bool(killed or unwritten or self.faults(*_DEADLY))
 
-    def may_be_deaf(self, gateway: str) -> bool:
-        """Whether what its clients hold may have been given to others, because a new owner did not hear it in time."""
-        return any(_deafens(fault, gateway) for fault in self.history.faults)
+    def may_be_deaf(self, gateway: str, *, late: bool = False) -> bool:
+        """Whether what its clients hold may have been given to others, because a new owner did not hear it in time.
+
+        `late`: that it stood still itself is no reason.
+        """
+        faults = (each for each in self.history.faults if not (late and each.what == "pause" and gateway in each.names))
+        return any(_deafens(fault, gateway) for fault in faults)
 
     def passed_on_late(self, delivered: Delivered, after: Delivered) -> bool:
         """Whether its gateway stood still when `after` came, and passed on what it had been sent before that."""
@@ -228,6 +239,12 @@ class Facts:
     def troubled(self, gateway: str) -> bool:
         """Whether a gateway did not simply live on."""
         return any(gateway in fault.names and fault.what != "tear" for fault in self.history.faults)
+
+    def was_heard_late(self, gateway: str) -> bool:
+        """Whether its only trouble is that it stood still, and for no longer than owners wait to hear what it has."""
+        faults = [fault for fault in self.history.faults if gateway in fault.names and fault.what != "tear"]
+        still = sum(fault.seconds for fault in faults if fault.what == "pause")
+        return all(fault.what == "pause" for fault in faults) and still < _HEARD_WITHIN
 
     def may_stay_unrouted(self, sent: Sent) -> bool:
         """Whether no router may have been there for it in all the time that a gateway tries.

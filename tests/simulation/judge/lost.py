@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.simulation.choices import HOLDS, LAST_VALUE
+from tests.simulation.choices import HOLDS, LAST_VALUE, is_ring
 from tests.simulation.history import NEVER, Delivered, Sent, Transaction
 from tests.simulation.judge.facts import Facts, Queue, Violation, told
 from tests.simulation.judge.once import key_of as key_of_once
@@ -62,7 +62,7 @@ class Accounts:
             sent, queue
         ):
             return ""
-        if any(each.draining for each in copies):
+        if any(each.draining for each in copies) or self._may_go_round(queue):
             return ""
         rejected = any(each.settled_as == "reject" and self._may_count(each) for each in copies)
         if rejected or self._may_die(sent, queue, copies):
@@ -185,6 +185,10 @@ class Accounts:
         return "x-delivery-limit" in queue.arguments and bool(
             copies or self._facts.consumers.get((queue.host, queue.name)) or self._facts.owners_may_die
         )
+
+    def _may_go_round(self, queue: Queue) -> bool:
+        """A ring drops what is oldest, as Broker-J does, also what somebody holds: none of it is a dead letter."""
+        return is_ring(queue.arguments) and self._may_overflow(queue)
 
     def _may_overflow(self, queue: Queue) -> bool:
         """Copies that were sent to it are counted; dead letters of others are not."""

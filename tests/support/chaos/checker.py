@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -91,16 +91,42 @@ def _reason(account: Account, first: Delivery, second: Delivery) -> str:
 
 def _reordered(account: Account) -> Iterator[str]:
     """First deliveries to one consumer of what one producer published, in the order in which they came."""
-    ways: dict[tuple[str, str], list[tuple[float, Message]]] = defaultdict(list)
+    ways: dict[tuple[str, str], list[tuple[Delivery, Message]]] = defaultdict(list)
     for message in account.messages.values():
         for delivery in message.deliveries[:1]:
             if not delivery.redelivered:
-                ways[message.id.producer, delivery.consumer].append((delivery.at, message))
+                ways[message.id.producer, delivery.consumer].append((delivery, message))
+    consumers = _consumers(account)
     for (_, consumer), way in ways.items():
-        way.sort(key=lambda step: step[0])
-        for (_, before), (at, after) in pairwise(way):
-            if after.id.number < before.id.number:
-                yield f"{_name(after)} at {at:.3f} after number {before.id.number}, to {consumer}"
+        way.sort(key=lambda step: step[0].at)
+        for (earlier, before), (delivery, after) in pairwise(way):
+            if after.id.number < before.id.number and not _came_back(account, consumers, after, delivery):
+                yield (
+                    f"{_name(after)} at {delivery.at:.3f} after number {before.id.number} at {earlier.at:.3f}, "
+                    f"to {consumer}"
+                )
+
+
+def _consumers(account: Account) -> Mapping[str, set[str]]:
+    """Connections that consume, by queue."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for message in account.messages.values():
+        for delivery in message.deliveries:
+            found[delivery.queue].add(delivery.connection)
+    return found
+
+
+def _came_back(account: Account, consumers: Mapping[str, set[str]], message: Message, delivery: Delivery) -> bool:
+    """Whether another consumer was to have it first, and was cut off from what delivered it: others went on meanwhile.
+
+    Of two that take turns, each has every other message. What one did not get is the other's then, behind what that
+    had been sent before.
+    """
+    disturbed = any(each.began <= delivery.at and each.ended >= message.published for each in account.disturbances)
+    others = (account.connections[name] for name in consumers[delivery.queue] - {delivery.connection})
+    return disturbed and any(
+        other.opened <= delivery.at and (other.ended is None or other.ended >= message.published) for other in others
+    )
 
 
 def _broken(account: Account) -> Iterator[str]:

@@ -80,8 +80,8 @@ class ContainerStack:
         self._docker(name).start()
 
     def pause(self, name: str) -> None:
-        """All of its processes stand still, as after SIGSTOP."""
-        self._docker(name).pause()
+        """All of its processes stand still, as after SIGSTOP. One that waits for the disk does so only after that."""
+        wait_until(lambda: _is_frozen(self._docker(name)), START_SECONDS, f"{name} to stand still")
 
     def resume(self, name: str) -> None:
         self._docker(name).unpause()
@@ -185,3 +185,14 @@ def _network() -> Network:
         free._unwrap_network.reload()
         [pool] = free._unwrap_network.attrs["IPAM"]["Config"]
     return Network(docker_network_kw={"ipam": IPAMConfig(pool_configs=[IPAMPool(subnet=pool["Subnet"])])}).create()
+
+
+def _is_frozen(container: Any) -> bool:
+    """Whether it could be frozen: runc gives up soon on a busy machine, and thaws what it had frozen."""
+    try:
+        container.pause()
+    except APIError as error:
+        if "unable to freeze" not in str(error):
+            raise
+        return False
+    return True

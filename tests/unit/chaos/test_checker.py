@@ -165,6 +165,18 @@ def test_reordered(account: Account) -> None:
     assert found(check(account)) == {"reordered": 1}
 
 
+@pytest.mark.parametrize(("began", "opened", "excused"), [(7.5, 0.0, True), (11.0, 0.0, False), (7.5, 10.6, False)])
+def test_order_of_what_came_back(account: Account, began: float, opened: float, excused: bool) -> None:
+    """What another consumer was to have comes late where a disturbance kept it from that one, if there was another."""
+    account.connections["consumer-1.1"] = Connection("consumer-1.1", "gateway-2", opened)
+    deliver(account, publish(account, 21, queue="q0"), 30.0, "consumer-1.1")
+    late = message(account, 8)
+    late.deliveries.clear()
+    deliver(account, late, 10.5)
+    account.disturbances.append(Disturbance(CUT, "queue-1", began, began + 1))
+    assert found(check(account)) == ({} if excused else {"reordered": 1})
+
+
 def test_order_of_redelivered(account: Account) -> None:
     """A message that had left its queue before comes late with good reason."""
     message(account, 8).deliveries.clear()

@@ -90,6 +90,12 @@ class House:
             self.store, "unix:store", "me", "queue", "unix:q", ttl_ms, self.listener, lambda: self.now, is_gone
         )
 
+    async def renewed(self) -> None:
+        """Returns when a renewal was answered."""
+        answered = len(self.store.requests)
+        self.leases.refresh()
+        await until(lambda: len(self.store.requests) > answered + 1)
+
 
 async def until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(60):
@@ -309,7 +315,10 @@ async def test_a_store_that_takes_its_time() -> None:
 
 
 async def test_what_is_logged() -> None:
-    """A wait for the store is logged once at the start; later, once for each time that the store does not answer."""
+    """A wait for the store is logged once at the start; later, that it does not answer, once until it does for a while.
+
+    Then how often that was.
+    """
     house = House()
     house.store.away = True
     with capture_logs() as told:
@@ -320,9 +329,18 @@ async def test_what_is_logged() -> None:
         assert [line["log_level"] for line in told] == ["info"]
         house.store.away, asked = True, house.store.asked
         await until(lambda: house.store.asked > asked + 2)
-    assert [line["log_level"] for line in told] == ["info", "warning"]
-    assert "store" in told[-1]["do"]
-    house.store.away = False
+        house.store.away = False
+        await house.renewed()
+        house.store.away, asked = True, house.store.asked
+        await until(lambda: house.store.asked > asked + 2)
+        house.store.away = False
+        await house.renewed()
+        assert [line["log_level"] for line in told] == ["info", "warning"]
+        assert "store" in told[-1]["do"]
+        house.now += 10.0
+        await house.renewed()
+    assert [line["log_level"] for line in told] == ["info", "warning", "info"]
+    assert (told[-1]["late"], told[-1]["role"]) == (2, told[1]["role"])
     await house.leases.stop()
 
 

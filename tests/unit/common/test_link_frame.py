@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from services.common.clients.change import UNCHANGED, Change
-from services.common.clients.link_frame import Frame, Settlement, settlements_of
+from services.common.clients.link_frame import Frame, Settlement, outcome_of, settlements_of
 from services.common.topology.slots import SlotId
 from services.rpc import queue_pb2 as pb
 
@@ -25,3 +25,17 @@ def test_what_is_alike() -> None:
     assert [each.change for each in back] == [changes[min(each.uids)] for each in back]
     assert {each.outcome for each in back} == {pb.RETURN}
     assert len(frame.settled) == len(changes)
+
+
+def test_what_is_said_otherwise() -> None:
+    """Another queue, outcome, transaction or term is said apart, as is what follows it; a new frame begins anew."""
+    said = [(1, pb.ACCEPT, 0, 3), (2, pb.ACCEPT, 0, 3), (2, pb.RETURN, 0, 3), (2, pb.RESTORE, 0, 3)]
+    said += [(2, pb.RESTORE, 9, 3), (2, pb.RESTORE, 9, 4), (1, pb.ACCEPT, 0, 3)]
+    frame = Frame()
+    for queue_id, outcome, transaction, term in said:
+        for uid in (1, 2):
+            frame.settle(Settlement(SlotId(queue_id), outcome, [uid]), transaction, term)
+    back = frame.fields.settles
+    assert [(each.queue_id, outcome_of(each), each.transaction, each.term) for each in back] == said
+    assert {tuple(each.uids) for each in back} == {(1, 2)}
+    assert len(frame.settled) == sum(not transaction for _, _, transaction, _ in said) * 2

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from services.common.memory import available, for_messages, largest_message, share
+from services.common.memory import available, beside_its_own, count_with, for_messages, largest_message, share
 
 MACHINE = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 MIB = 1 << 20
@@ -67,3 +67,21 @@ def test_shares() -> None:
     assert for_messages(512 * MIB, 2) == int(0.2 * 512 * MIB)
     assert for_messages(64 << 30, 2) == 1 << 30
     assert largest_message(512 * MIB) > 16 * MIB > largest_message(256 * MIB)
+
+
+def test_no_more_than_it_is_told() -> None:
+    """A process that is told how much there is counts with that, and never with more than the machine has."""
+    try:
+        count_with(100 * MIB)
+        assert available() == 100 * MIB
+        count_with(MACHINE * 2)
+        assert available() <= MACHINE
+    finally:
+        count_with(0)
+
+
+def test_what_a_stack_takes_itself() -> None:
+    """It is not there for messages; of little memory a quarter is, and much memory loses nearly nothing."""
+    assert beside_its_own(1024 * MIB, 10) == (1024 - 192 - 240) * MIB
+    assert beside_its_own(400 * MIB, 10) == 100 * MIB
+    assert beside_its_own(32 << 30, 10) > 31 << 30

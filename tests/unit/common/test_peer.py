@@ -12,7 +12,7 @@ import pytest
 from services.common.clients import peer
 from services.common.clients.store import Journal, StoreClient
 from services.common.clock import monotonic
-from services.common.errors import NotImplementedHere, Unavailable, WrongPeer
+from services.common.errors import NotImplementedHere, Unavailable, WrongPeer, with_notes
 from services.common.grpc_errors import from_rpc
 from services.common.grpc_server import Server
 from services.rpc import store_pb2 as pb
@@ -21,6 +21,7 @@ from services.rpc.store_pb2_grpc import add_StoreServicer_to_server
 from services.store.engine import Engine
 from services.store.handler import Handler
 from services.store.providers.memory import MemoryProvider
+from tests.support.silent_listener import silent_listener
 
 
 @pytest.fixture
@@ -119,3 +120,23 @@ async def test_a_stream_outlives_the_connection_that_is_given_up(
     following.cancel()
     await client.close()
     await server.stop(0)
+
+
+async def test_who_did_not_answer(tmp_path: Path) -> None:
+    """A process that cannot start says who did not answer, where that is, and what to do; clients see none of it."""
+    with silent_listener(tmp_path / "store.sock"):
+        client = StoreClient(address := f"unix:{tmp_path / 'store.sock'}")
+        with pytest.raises(Unavailable) as failure:
+            await client._peer.result(
+                lambda stub, left: stub.AllocateOrigin(pb.AllocateOriginRequest(), timeout=left), 0.1
+            )
+        await client.close()
+    said = with_notes(failure.value)
+    assert f"the store at {address} was asked: see that it runs there" in said
+    assert said.startswith("no answer in time")
+    assert address not in failure.value.text
+
+
+async def test_what_is_said_without_a_word() -> None:
+    """An error without a text is told by its kind."""
+    assert with_notes(TimeoutError()) == "TimeoutError"

@@ -29,6 +29,7 @@ class ScriptedQueue(QueueServicer):
     def __init__(self, path: Path) -> None:
         self.address = f"unix:{path}"
         self.batches: list[pb.PublishBatch] = []
+        self.said: list[str] = []  # what other than greetings came, in its order within frames and between them
         self.settles: list[pb.Settle] = []
         self.heard: list[int] = []
         self.largest = 0  # bytes of a frame
@@ -58,6 +59,7 @@ class ScriptedQueue(QueueServicer):
     async def _read(self, frames: AsyncIterator[pb.LinkFrame], answers: asyncio.Queue[pb.QueueFrame | None]) -> None:
         async for frame in frames:
             self.settles += frame.settles
+            self.said += [name for name in ("attaches", "publishes", "told") if getattr(frame, name)]
             self.largest = max(self.largest, frame.ByteSize())
             self.heard += [frame.heard] if frame.heard else []
             for raw in frame.publishes:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from services.common.question import FATES, Sought, has_fate, moment_us
+from services.common.question import CONCLUDED, FATES, Sought, has_fate, moment_us
 
 NOW = int(datetime(2026, 8, 21, 12, 30, tzinfo=UTC).timestamp()) * 1_000_000
 MINUTE = 60_000_000
@@ -49,10 +49,16 @@ def test_the_first_day_of_all() -> None:
         moment_us("0001-01-01", NOW)
 
 
+@pytest.mark.parametrize("fate", CONCLUDED)
+def test_what_is_not_on_record(fate: str) -> None:
+    """Is told under that name, and not sought by it: the answer says what lists such messages."""
+    assert "hopline analyse audit" in Sought(fate=fate).fault()
+
+
 def test_fault() -> None:
     """Nothing to go by is no question, nor is a fate that there is not; the text says what was asked."""
     assert "what the messages have in common" in Sought("v").fault()
-    assert "dead_lettered" in Sought(fate="lost").fault()
+    assert "dead_lettered" in Sought(fate="eaten").fault()
     assert all(not Sought(fate=fate).fault() for fate in FATES)
     assert "since has to be before until" in Sought(queue="q", since_us=NOW, until_us=NOW).fault()
     assert not Sought(queue="q", since_us=NOW, until_us=NOW + 1).fault()

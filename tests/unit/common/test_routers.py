@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
 
 from services.common.clients.routers import Replaced, Router, Routers
+from services.rpc.store_pb2 import Lease, LeaseTable
 
 
 async def test_a_channel_is_closed() -> None:
@@ -52,3 +54,65 @@ async def test_another_router_writes_before_the_call() -> None:
     routers.writer = Router("router-2", "unix:nowhere")
     with pytest.raises(Replaced):
         await routers.while_writing(Router("router-1", "unix:nowhere"), asyncio.Event().wait())
+
+
+async def test_an_answer_that_comes_with_the_news_of_another_router() -> None:
+    """It is given, or the call is said to be replaced; the task that asked goes on either way."""
+    routers = Routers(cast("Any", None), "test")
+    writer = routers.writer = Router("router-1", "unix:nowhere")
+    answered = asyncio.Event()
+
+    async def call() -> str:
+        try:
+            await answered.wait()
+        except asyncio.CancelledError:
+            return "an answer all the same"
+        return "an answer"
+
+    asking = asyncio.create_task(routers.while_writing(writer, call()))
+    await asyncio.sleep(0)
+    routers.writer = Router("router-2", "unix:nowhere")
+    [waits] = routers._for_writer
+    waits.cancel()
+    assert await asking == "an answer all the same"
+    assert asking.cancelling() == 0
+
+
+async def test_another_router_writes_meanwhile() -> None:
+    """Who waits for the former one hears that, and goes on: its task was not asked to end."""
+    routers = Routers(cast("Any", _Leases()), "test")
+    writer = routers.writer = Router("router-1", "unix:nowhere")
+    routers.start()
+
+    async def change() -> int:
+        with pytest.raises(Replaced):
+            await routers.while_writing(writer, asyncio.Event().wait())
+        return cast("asyncio.Task[Any]", asyncio.current_task()).cancelling()
+
+    changes = [asyncio.create_task(change()) for _ in range(3)]
+    assert await asyncio.wait_for(asyncio.gather(*changes), 5) == [0, 0, 0]
+    await routers.stop()
+
+
+async def test_who_waits_is_cancelled() -> None:
+    """Also in the same moment as another router writes: it ends as cancelled."""
+    routers = Routers(cast("Any", _Leases()), "test")
+    writer = routers.writer = Router("router-1", "unix:nowhere")
+    changes = [asyncio.create_task(routers.while_writing(writer, asyncio.Event().wait())) for _ in range(2)]
+    await asyncio.sleep(0)
+    changes[0].cancel()
+    routers.start()
+    while routers.writer == writer:
+        await asyncio.sleep(0)
+    changes[1].cancel()
+    await asyncio.wait(changes)
+    assert [change.cancelled() for change in changes] == [True, True]
+    await routers.stop()
+
+
+class _Leases:
+    """Says once that another router writes."""
+
+    async def watch_leases(self, _role: str) -> AsyncIterator[LeaseTable]:
+        yield LeaseTable(leases=[Lease(name="router", epoch=2, member="router-2", address="unix:nowhere")])
+        await asyncio.Event().wait()

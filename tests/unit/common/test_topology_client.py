@@ -122,3 +122,18 @@ async def test_two_routers_that_die_while_they_are_asked_are_enough(
         )  # in which the caller hears of its end: were there another one first, it would not count
     with pytest.raises(InternalError, match="2 routers went away"):
         await asyncio.wait_for(asking, 10)
+
+
+async def test_a_beat_that_is_due_while_the_stream_takes_nothing(
+    client: TopologyClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is said with the next word, not with the next beat: by then its place may be given to another."""
+    monkeypatch.setattr("services.common.clients.topology.until_next", lambda _: 0.01)
+    said = client._say()
+    await anext(said)
+    client._wake.set()
+    assert not (await anext(said)).beat_ms
+    while not client._wake.is_set():
+        await asyncio.sleep(0.001)
+    assert (await anext(said)).beat_ms
+    await said.aclose()

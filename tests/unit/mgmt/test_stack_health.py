@@ -182,6 +182,48 @@ def test_queue_state(owners: dict[int, str], alive: set[str], serving: set[str],
     assert queue_state(table_of(owners, alive), 2, serving) == state
 
 
+async def test_owners_that_were_replaced(stack: Stack) -> None:
+    """A process that answers at the address of one that was killed is not the owner of what that had."""
+    members = [Member(member=who, role="queue", address="q1") for who in ("q1", "q1-again")]
+    leases = [Lease(name=f"partition/{number}", epoch=1, member="q1", address="q1") for number in range(4)]
+    stack.table.apply(LeaseTable(leases=leases, members=members))
+    stack.roll.update("queue", stack.table.members)
+    report = await stack.health.report()
+    assert report.services["queue"] == "the owners of 4 partitions are gone, others have them in a moment"
+    assert report.members["queue"] == {"q1": "gone", "q1-again": "ok"}
+    for lease in leases:
+        lease.member, lease.epoch = "q1-again", 2
+    stack.table.apply(LeaseTable(leases=leases, members=members))
+    stack.now = 1.0
+    assert (await stack.health.report()).services["queue"] == "ok"
+
+
+async def test_how_it_ended(stack: Stack, settings: Settings) -> None:
+    """What does not serve is told with how it ended, if a supervisor waits to start it again."""
+    settings.run_folder.mkdir(parents=True)
+    (settings.run_folder / "store.pid").touch()
+    for name in ("store", "mgmt"):
+        (settings.run_folder / f"{name}.ended").write_text("killed by SIGKILL\n")
+    stack.down.add(settings.address_of("store"))
+    report = await stack.health.report()
+    assert (report.services["store"], report.services["mgmt"]) == ("not serving: killed by SIGKILL", "ok")
+    assert report.members["store"] == {"store": "not serving: killed by SIGKILL"}
+
+
+async def test_how_a_member_ended(stack: Stack, settings: Settings) -> None:
+    """One that was there says it too, by its address: a member's name is not its program's."""
+    settings.run_folder.mkdir(parents=True)
+    for name in ("queue-1", "nats"):
+        (settings.run_folder / f"{name}.ended").write_text("killed by SIGKILL\n")
+    address = settings.address_of("queue-1")
+    stack.roll.update("queue", {"queue-1-ab": address})
+    stack.down.add(address)
+    assert (await stack.health.report()).members["queue"]["queue-1-ab"] == "not serving: killed by SIGKILL"
+    stack.roll.update("queue", {})
+    stack.now = 1.0
+    assert (await stack.health.report()).members["queue"]["queue-1-ab"] == "gone for 1 s: killed by SIGKILL"
+
+
 async def test_every_member(stack: Stack) -> None:
     """Each queue process, router and gateway has its state, also one that owns nothing, or does not answer."""
     stack.roll.update("queue", {"q1": "q1", "q2": "q2"})

@@ -84,7 +84,7 @@ async def test_a_part_of_a_frame_fails(
     await link.send(**_frame(link, faulty, good, method))
     await link.until(lambda: b"after" in link.bodies)
     assert await link.ready(good, 9) == 0
-    assert link.done()[-1] == link._sequence
+    assert [number for number in link.done() if number][-1] == link._sequence
     assert _errors(told)
     heard = {
         "attach": any(each.reason == pb.OTHER for frame in link.frames for each in frame.attached),

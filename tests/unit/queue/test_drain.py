@@ -124,3 +124,18 @@ async def test_while_leases_may_have_run_out(house: House, monkeypatch: pytest.M
     host.resume(valid=True)
     await link.until(lambda: drained(link))
     assert (len(link.bodies), drained(link)) == (5, [(1, 4)])
+
+
+async def test_credit_is_taken_back(house: House) -> None:
+    """The answer stands behind what was delivered, and says what was left; the owner says that it can be asked."""
+    queue_id = await house.declare("q")
+    link = await house.link()
+    await link.attach(queue_id, messages=5)
+    await link.publish(queue_id, [b"1", b"2"])
+    await link.send(credits=[pb.Credit(consumer=1, stop=True)])
+    await link.until(lambda: drained(link))
+    said = [each.stopped for frame in link.frames for each in frame.drained]
+    assert (link.bodies, drained(link), said) == ([b"1", b"2"], [(1, 3)], [True])
+    assert [each.stops for frame in link.frames for each in frame.attached] == [True]
+    await link.publish(queue_id, [b"3"])
+    assert await link.ready(queue_id, 9) == 1

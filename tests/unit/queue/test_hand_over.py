@@ -11,6 +11,7 @@ import pytest
 
 from services.common.clock import epoch_ms, monotonic
 from services.queue.links import link as links
+from services.queue.links import untold
 from services.queue.links.expected import ANYBODY
 from services.queue.partitions import partition as partition_module
 from services.queue.partitions import partitions
@@ -174,7 +175,7 @@ async def test_a_first_process_waits_for_all_gateways(house: House, monkeypatch:
     await house.queues.pop("queue-1").stop()
     monkeypatch.undo()
     monkeypatch.setattr(partitions, "_SHORTLY", 3600.0)
-    monkeypatch.setattr(partitions, "_FIRST_WORDS", 3600.0)
+    monkeypatch.setattr(untold, "_FIRST_WORDS", 3600.0)
     starting = asyncio.create_task(house.start_queue("queue-1"))
     heir, partition = await takes_over(house, "queue-1", queue_id)
     one = await house.link(origin=1001)

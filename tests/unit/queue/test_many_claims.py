@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from services.common.topology.slots import SlotId
 from services.queue.links import link as link_module
 from services.queue.machine.claims import Claims
+from services.queue.partitions.partition import PartitionState
 from services.rpc import queue_pb2 as pb
-from tests.support.many_claims import BODIES, FEW, MANY, held_before, holder, in_steps, taker, waiting
+from tests.support.many_claims import BODIES, FEW, MANY, Between, held_before, holder, in_steps, taker, waiting
 from tests.support.queue_house import House
 
 
@@ -54,6 +56,37 @@ async def test_settled_at_once(house: House, steps: list[int]) -> None:
     assert await link.ready(queue_id, 1) == 0
     assert list(house.queues["queue-1"]._host.registry.queues[queue_id].unsettled) == uids[-1:]
     assert max(steps) <= FEW
+
+
+@pytest.mark.parametrize("count", [FEW // 2, MANY - 2], ids=["few", "many"])
+async def test_given_back_with_the_claim(house: House, steps: list[int], count: int) -> None:
+    """What they give back in the frame that claims it is anybody's once that is found, at its place."""
+    queue_id, link, uids = await waiting(house)
+    other = await house.link(origin=1001)
+    back = pb.Settle(queue_id=queue_id, outcome=pb.RELEASE, uids=uids[:count], again=True)
+    await link.send(attaches=[holder(queue_id, uids[:-2], stray=True)], settles=[back])
+    await link.until(lambda: any(frame.attached for frame in link.frames), 8)
+    await other.attach(queue_id)
+    await other.until(lambda: len(other.uids) == count + 2, 8)
+    assert other.uids == uids[:count] + uids[-2:]
+    assert max(steps) <= FEW
+
+
+async def test_given_back_and_handed_over(house: House, steps: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the queue leaves before that is found, its gateway hears that it has to say so to the next owner."""
+    queue_id, link, uids = await waiting(house)
+    registry = house.queues["queue-1"]._host.registry
+    partition = registry.partitions[registry.definitions[SlotId(queue_id)].partition]
+
+    def leaves() -> None:
+        registry.suspend(partition)
+        partition.state = PartitionState.WRITTEN
+
+    Between(monkeypatch, steps, leaves)
+    back = pb.Settle(queue_id=queue_id, outcome=pb.RELEASE, uids=uids[:3], again=True)
+    await link.send(attaches=[holder(queue_id, uids[:-2], stray=True)], settles=[back])
+    await link.until(lambda: any(frame.unsettled for frame in link.frames), 8)
+    assert [said for frame in link.frames for said in frame.unsettled] == [back]
 
 
 async def test_what_comes_meanwhile(house: House, steps: list[int]) -> None:

@@ -9,6 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from services.queue.links import on_the_way
+from services.queue.links.ending import end
 from services.queue.machine.consumers import Consumer, Consumers
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import PROPERTIES
@@ -32,6 +33,11 @@ def _to(link: RawLink, consumer: int) -> list[bytes]:
             found += frame.deliveries.bodies[at : at + run.count] if run.consumer == consumer else []
             at += run.count
     return found
+
+
+def _heard(link: RawLink) -> int:
+    """How many frames it has read, as a gateway says it."""
+    return sum(1 for frame in link.frames if frame.done)
 
 
 class Stage:
@@ -72,10 +78,10 @@ class Stage:
         await self.link.until(lambda: any(1 in frame.detached for frame in self.link.frames))
 
     async def comes_back(self, outcome: pb.Outcome.ValueType = pb.RESTORE) -> None:
-        """Its gateway has read all, and gives back what it cannot deliver."""
+        """Both gateways have read all, and its own gives back what it cannot deliver."""
         settle = pb.Settle(queue_id=self.queue_id, outcome=outcome, uids=self.link.uids[:2])
-        heard = sum(1 for frame in self.link.frames if frame.done)
-        await self.link.send(settles=[settle] if self.link.uids else [], heard=heard)
+        await self.link.send(settles=[settle] if self.link.uids else [], heard=_heard(self.link))
+        await self.other.send(heard=_heard(self.other))
 
 
 @pytest.fixture
@@ -122,8 +128,7 @@ async def test_what_its_client_keeps(stage: Stage) -> None:
     await stage.prepare()
     await stage.ends()
     await stage.next()
-    heard = sum(1 for frame in stage.link.frames if frame.done)
-    await stage.link.send(heard=heard)
+    await stage.link.send(heard=_heard(stage.link))
     await stage.other.until(lambda: _to(stage.other, 2) == [b"c", b"d"])
 
 
@@ -149,7 +154,7 @@ async def test_one_of_several_after_the_other(stage: Stage) -> None:
     await stage.next()
     assert _to(stage.other, 2) == []
     settle = pb.Settle(queue_id=stage.queue_id, outcome=pb.RESTORE, uids=stage.link.uids)
-    await stage.link.send(settles=[settle], heard=sum(1 for frame in stage.link.frames if frame.done))
+    await stage.link.send(settles=[settle], heard=_heard(stage.link))
     await stage.other.until(lambda: _to(stage.other, 2) == _ALL)
 
 
@@ -265,5 +270,56 @@ async def test_a_link_that_is_stolen_on_its_connection(stage: Stage) -> None:
     await stage.link.send(attaches=[_attach(stage.queue_id, 2, steals=True)])
     await stage.link.until(lambda: any(frame.cancelled for frame in stage.link.frames))
     assert _to(stage.link, 2) == []
-    await stage.link.send(heard=sum(1 for frame in stage.link.frames if frame.done))
+    await stage.link.send(heard=_heard(stage.link))
     await stage.link.until(lambda: _to(stage.link, 2) == [b"c", b"d"])
+
+
+async def test_immediate_messages(stage: Stage) -> None:
+    """They wait for what comes back, where the next consumer has credit for all of it."""
+    await stage.prepare()
+    await stage.ends()
+    await stage.next()
+    await stage.other.publish(stage.queue_id, [b"e", b"f", b"g", b"h", b"i", b"j", b"k"], immediate=True)
+    refused = [(each.reason, each.first, each.count) for frame in stage.other.frames for each in frame.refusals]
+    assert refused == [(pb.NO_CONSUMERS, 6, 1)]  # of credit for 10: 2 come back, 2 wait
+    await stage.comes_back()
+    await stage.other.until(lambda: len(_to(stage.other, 2)) == 10)
+    assert _to(stage.other, 2) == [*_ALL, b"e", b"f", b"g", b"h", b"i", b"j"]
+
+
+async def test_immediate_messages_for_nobody(stage: Stage) -> None:
+    """Without a next consumer they are refused."""
+    await stage.prepare()
+    await stage.ends()
+    await stage.other.publish(stage.queue_id, [b"e"], immediate=True)
+    assert [each.reason for frame in stage.other.frames for each in frame.refusals] == [pb.NO_CONSUMERS]
+
+
+async def test_a_consumer_that_the_queue_cancels(stage: Stage) -> None:
+    """The next one gets what was on its way to it first, as if its client had ended it."""
+    await stage.prepare()
+    host = stage.house.queues["queue-1"]._host
+    (link,) = (each for each in host.links if each.origin == _ORIGIN)
+    end(host, link, 1, pb.OTHER)
+    await stage.next()
+    assert _to(stage.other, 2) == []
+    await stage.comes_back()
+    await stage.other.until(lambda: _to(stage.other, 2) == _ALL)
+
+
+async def test_two_gateways(stage: Stage) -> None:
+    """Their consumers end together: both have read as far before the next one is served."""
+    await stage.prepare()
+    third = await stage.house.link(origin=_OTHER + 1, tells=True)
+    await stage.other.attach(stage.queue_id, 3, messages=1)
+    await stage.other.until(lambda: _to(stage.other, 3) == [b"c"])
+    await stage.ends()
+    await stage.other.send(detaches=[3])
+    await stage.other.until(lambda: any(3 in frame.detached for frame in stage.other.frames))
+    settle = pb.Settle(queue_id=stage.queue_id, outcome=pb.RESTORE, uids=stage.other.uids)
+    await stage.other.send(settles=[settle], heard=_heard(stage.other))
+    await third.attach(stage.queue_id, 4)
+    await third.ready(stage.queue_id, 9)
+    assert _to(third, 4) == []
+    await stage.comes_back()
+    await third.until(lambda: _to(third, 4) == _ALL)

@@ -358,6 +358,22 @@ def test_redelivered_for_no_reason(told: Written, *, gone: bool, broken: set[str
     assert told.broken() == broken
 
 
+@pytest.mark.parametrize(
+    ("code", "after", "broken"),
+    [(404, 0.1, set()), (404, 9.0, {"what comes again did come"}), (0, 0.1, {"what comes again did come"})],
+)
+def test_redelivered_before_it_was_seen(told: Written, *, code: int, after: float, broken: set[str]) -> None:
+    """A channel that the broker closes gives back what is on its way to a client, which sees it, and the end, later."""
+    channel = told.channel("three", "gateway-1")
+    consumer = told.consumer("q", channel)
+    sent = told.publish("m", "q")
+    told.drain(sent, "q", redelivered=True)
+    told.time += after
+    told.deliver(sent, "q", consumer=consumer, channel=channel)
+    channel.ending, channel.code = told.history.tick(), code
+    assert told.broken() == broken
+
+
 @pytest.mark.parametrize(("first", "broken"), [(False, {"no-local"}), (True, set())])
 def test_no_local(told: Written, *, first: bool, broken: set[str]) -> None:
     """A consumer does not get what its own connection has published since it is there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.choices import LATE, LEAST_TTL, MOST, MOST_ATTEMPTS, MOST_TTL, STRATEGY
+from tests.simulation.choices import LATE, LEAST_TTL, MOST, MOST_ATTEMPTS, MOST_TTL, RING, STRATEGY
 from tests.support.written_history import Written
 
 LOST = "nothing promised is lost"
@@ -40,6 +40,16 @@ def test_limits(told: Written, arguments: dict[str, object], kept: int) -> None:
     assert told.broken() == ({LOST} if kept else set())
     told.publish("n", "q")
     assert told.broken() == set()
+
+
+@pytest.mark.parametrize(("most", "broken"), [(1, set()), (2, {LOST})])
+def test_a_ring_with_letters(told: Written, most: int, broken: set[str]) -> None:
+    """What goes round is no dead letter; what was rejected is one, of a ring that was never full."""
+    told.queue("dead")
+    declared(told, **RING, **{"x-max-length": most, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    told.deliver(told.publish("m", "q"), "q", "reject")
+    told.drain(told.publish("n", "q"), "q")
+    assert told.broken() == broken
 
 
 def test_attempts(told: Written) -> None:

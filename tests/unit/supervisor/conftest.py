@@ -26,7 +26,13 @@ def child(tmp_path: Path) -> MakeChild:
 
     def make(program: Program, start: Start = execute) -> Child:
         pid_file, frame = tmp_path / f"{program.name}.pid", frame_for("console", program.name)
-        return Child(program, lambda pid: pid_file.write_text(f"{pid}\n"), frame, is_serving, served, start)
+
+        def note_end(how: str) -> None:
+            with (tmp_path / f"{program.name}.ends").open("a") as file:
+                file.write(f"{how}\n")
+
+        note_pid = lambda pid: pid_file.write_text(f"{pid}\n")  # noqa: E731
+        return Child(program, note_pid, frame, is_serving, served, start, note_end=note_end)
 
     return make
 

@@ -57,6 +57,21 @@ async def test_restarted_at_once(child: MakeChild, tmp_path: Path) -> None:
     assert [(line["status"], line["delay"]) for line in lines] == [("killed by SIGKILL", 0.0)]
 
 
+async def test_how_it_ended(child: MakeChild, tmp_path: Path) -> None:
+    """That is noted when it ends, and that it serves again when it does."""
+    one = child(serving(tmp_path, "one"))
+    one.start()
+    await asyncio.wait_for(one.serving.wait(), 60)
+    os.kill(int((tmp_path / "one").read_text()), signal.SIGKILL)
+    ends = tmp_path / "one.ends"
+    await until(lambda: len(ends.read_text().splitlines()) == 3)
+    before, how, after = ends.read_text().splitlines()
+    assert (before, after) == ("", "")
+    assert how.startswith("killed by SIGKILL at 2")
+    assert how.endswith(" UTC, starts again 0.0 s later")
+    await one.stop(FOREVER)
+
+
 async def test_given_up(child: MakeChild, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """A child that cannot start is tried five times, then its end is final and says the exit status."""
     one = child(failing(tmp_path, "one", 3))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from services.common.ended import ended
 from services.common.runtime import CannotStart
 from services.supervisor.run_folder import RunFolder
 
@@ -34,6 +35,19 @@ def test_pid_files(tmp_path: Path) -> None:
         folder.note_pid("store", 1)
         assert (run / "store.pid").read_text() == "1\n"
     assert not list(run.glob("*.pid"))
+
+
+def test_how_programs_ended(tmp_path: Path) -> None:
+    """It is on file until they serve again, or the supervisor ends."""
+    run = tmp_path / "run"
+    with RunFolder(tmp_path, run) as folder:
+        folder.note_end("store", "killed")
+        folder.note_end("mgmt", "exit status 1")
+        assert ended(run) == {"store": "killed", "mgmt": "exit status 1"}
+        folder.note_end("store", "")
+        folder.note_end("router", "")
+        assert ended(run) == {"mgmt": "exit status 1"}
+    assert ended(run) == {}
 
 
 async def test_stale_socket_is_removed(tmp_path: Path) -> None:

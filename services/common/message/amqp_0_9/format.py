@@ -6,13 +6,13 @@ not decoded, unless somebody asked for it; the facts a broker acts on are rememb
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
 from services.common.errors import PreconditionFailed, ResourceError, SyntaxFault
 from services.common.message import delayed, field_table, sender_selected
+from services.common.message.amqp_0_9.expiration import milliseconds
 from services.common.message.amqp_0_9.fields import (
     BITS,
     COPIED,
@@ -49,7 +49,6 @@ NAME = "amqp-0-9"
 _HEADERS = HEADERS >> 8  # in the first octet of the flags
 _DIRECT = PSEUDO_QUEUE.encode()
 
-_NUMBER = re.compile(rb"[+-]?[0-9]{1,19}")
 _LONGEST_TEXT = 255
 _FEW = 8  # to look at each of fewer takes less
 _LATEST = (1 << 63) - 1  # Unix ms: for what is later, other protocols have no room
@@ -80,14 +79,6 @@ def _text(properties: bytes, span: tuple[int, int]) -> str:
     return _octets(properties, span).decode(errors="replace")
 
 
-def _expiration(raw: bytes) -> int:
-    """Milliseconds; RabbitMQ's rule: an integer, not negative, nothing around it."""
-    milliseconds = int(raw) if _NUMBER.fullmatch(raw) else -1
-    if not 0 <= milliseconds < 1 << 63:
-        raise PreconditionFailed(f"invalid expiration '{raw.decode(errors='replace')}'")
-    return milliseconds
-
-
 def _names(properties: bytes) -> int:
     """Whether the flags say that there is an id: in each byte of them one bit."""
     return properties[0] & 0x04 or properties[1] & 0x80
@@ -112,7 +103,7 @@ def _read(properties: bytes, spans: Spans, seems: int) -> Attributes:
     return Attributes(
         mode is not None and properties[mode[0]] == 2,
         0 if priority is None else properties[priority[0]],
-        None if expiration is None else _expiration(_octets(properties, expiration)),
+        None if expiration is None else milliseconds(_octets(properties, expiration)),
         not_before,
         None if user is None else _text(properties, user),
         reply_to is not None and _octets(properties, reply_to) == _DIRECT,

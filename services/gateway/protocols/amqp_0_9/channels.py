@@ -14,6 +14,7 @@ from services.gateway.protocols.amqp_0_9.answers import answer_to
 from services.gateway.protocols.amqp_0_9.channel import Channel, ChannelState, Content
 from services.gateway.protocols.amqp_0_9.counted import counted
 from services.gateway.protocols.amqp_0_9.foreign import native
+from services.gateway.protocols.amqp_0_9.gathered import Gathered
 from services.gateway.protocols.amqp_0_9.method import Method
 from services.gateway.protocols.amqp_0_9.methods import basic, channel, confirm, queue
 from services.gateway.protocols.amqp_0_9.peer import Peer
@@ -58,6 +59,7 @@ class Channels:
         self._asked: dict[int, _Asked] = {}
         self.publications = Publications(peer, self._channels)
         self.settlements = Settlements(peer, self._channels)
+        self._lent: list[Gathered] = []  # bodies that have parts of the read at hand
 
     # -------------------------------------------------------------- from the peer
 
@@ -92,7 +94,15 @@ class Channels:
             before = arriving.weight
             arriving.add_body(payload)
             self._peer.incomplete += arriving.weight - before
+            if arriving.missing and arriving.body is not None and isinstance(payload, memoryview):
+                self._lent.append(arriving.body)
             self._complete(number, arriving)
+
+    def take_back(self) -> None:
+        """What was lent is no more from now on; of bodies that have come whole nothing is copied."""
+        for body in self._lent:
+            body.keep()
+        self._lent.clear()
 
     def _content_on(self, number: int) -> Content | None:
         """What content frames on the channel belong to; None when they are to be ignored."""
@@ -240,7 +250,7 @@ class Channels:
         if its is not None and its.state in _OPEN:
             self._drop_content(its)
             its.state = ChannelState.REFUSED
-            self._remember(CloseSession(number), self._closing(error, code), its)
+            self._remember(CloseSession(number, reply_text(error)), self._closing(error, code), its)
 
     def fail(self, number: int, error: BrokerError, code: int) -> None:
         """Something that was asked on the channel failed: closes it with the error's reply code, if it is there."""

@@ -154,10 +154,10 @@ class AmqpConnection(Leaving):
 
     def _close(self, _method: connection.Close) -> None:
         self.state = ConnectionState.ENDING
-        self._peer.ask(to_broker.Close(0, self._reason))
+        self._peer.ask(to_broker.Close(0, self.reason))
 
     def _close_ok(self, _method: connection.CloseOk) -> None:
-        self.end(self._reason)
+        self.end(self.reason)
 
     # (state, method) → what to do; anything that is in neither table is 503 (or ignored after our close).
     _TABLE: ClassVar[Mapping[tuple[ConnectionState, type[Method] | None], _Handler]] = {
@@ -225,9 +225,9 @@ class AmqpConnection(Leaving):
         """Closes the connection with the error's reply code, when what was asked before is answered. When its bytes
         cannot be told apart any more it ends with that.
         """
-        told, self._reason = bool(self._reason), self._reason or reply_text(error)
+        told, self.reason = bool(self.reason), self.reason or reply_text(error)
         if self.state is ConnectionState.HEADER:
-            self.end(self._reason)
+            self.end(self.reason)
         elif not told and self.state is not ConnectionState.CLOSED:
             its = self._peer.version.reply_code(error), reply_text(error), code >> 16, code & 0xFFFF
             self._due = connection.Close(*its)

@@ -74,6 +74,9 @@ class AmqpEngine(StreamEngine):
             position, needed = self._parse_frames(data, position)
         self._keep(data[position:], needed)
 
+    def _take_back(self) -> None:
+        self._channels.take_back()
+
     def _parse_frames(self, data: Received, position: int) -> tuple[int, int]:
         """Handles whole frames; gives where it stopped and how many bytes are needed from there to go on."""
         end, connection, requests = len(data), self._connection, self._peer.requests
@@ -234,7 +237,6 @@ class AmqpEngine(StreamEngine):
 
 
 def _payload(kind: int, data: Received, begin: int, end: int) -> Received:
-    """Of a frame; that of a large body is lent, and copied where it belongs."""
-    if kind == frames.BODY and end - begin >= LARGE:
-        return memoryview(data)[begin:end]
-    return bytes(data[begin:end])
+    """Of a frame; that of a large body is lent where the read is, and copied where it belongs."""
+    payload = data[begin:end]
+    return payload if kind == frames.BODY and end - begin >= LARGE else bytes(payload)

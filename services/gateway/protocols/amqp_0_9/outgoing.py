@@ -8,11 +8,14 @@ Large bodies are not joined: they are written from where they are.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
+from operator import itemgetter
+from typing import TypeVar
 
 from services.common.message.alike import are_alike, objects
 from services.common.message.amqp_0_9 import NAME
+from services.common.message.facts import EXCHANGE, FORMAT, KEY
 from services.gateway.answers import Deliveries
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.compression import Recode
@@ -20,9 +23,10 @@ from services.gateway.protocols.amqp_0_9.counted import counted
 from services.gateway.protocols.amqp_0_9.foreign import native
 from services.gateway.protocols.amqp_0_9.method import Method, encode
 from services.gateway.protocols.amqp_0_9.methods import basic
-from services.gateway.protocols.amqp_0_9.wire import short_string
+from services.gateway.protocols.amqp_0_9.wire import short_length, short_string
 from services.gateway.protocols.dealings import Chunk
 
+_EXCHANGE, _KEY, _FORMAT = map(itemgetter, (EXCHANGE, KEY, FORMAT))
 _TAG = struct.Struct(">Q")
 _HEADER = struct.Struct(">HHQ")
 _HEADER_FRAME = struct.Struct(">BHIHHQ")  # up to the properties
@@ -31,6 +35,9 @@ _CLASS_BASIC = 60
 _LARGE = 4096  # bytes of a body, on average: below, joining costs less than writing in pieces
 _FEW = 8
 _TAG_AT = 4  # in basic.ack and basic.nack: behind class and method id
+
+_T = TypeVar("_T", bound=Hashable)
+_Column = bytes | Sequence[bytes]
 
 
 def content(channel: int, method: Method, properties: bytes, body: bytes, frame_max: int) -> bytes:
@@ -44,14 +51,15 @@ def deliveries(channel: int, run: Deliveries, frame_max: int, recode: Recode | N
     """Some basic.deliver, for one consumer, in chunks."""
     bodies, properties, facts = run.bodies, run.properties, run.facts
     distinct = objects(facts)
-    if any(each.format != NAME for each in distinct.values()):
+    if set(map(_FORMAT, distinct.values())) != {NAME}:
         properties, bodies = native(facts, properties, bodies)
     properties = counted(properties, run.attempts, run.acquired)
     if recode:
         properties, bodies = recode(properties, bodies)
-    pack = _TAG.pack
-    tags = [pack(number) for number in range(run.first, run.first + len(bodies))]
     chunk = frame_max - frames.OVERHEAD
+    if len(bodies) == 1 and 0 < len(bodies[0]) <= chunk:
+        return _only(channel, run, properties[0], bodies)
+    tags = list(map(_TAG.pack, range(run.first, run.first + len(bodies))))
     if 2 * len(distinct) > len(facts) > _FEW and max(map(len, bodies)) <= chunk and all(bodies):
         return _chunks(_keyed(channel, run, tags, properties, bodies), bodies)
     around = {
@@ -65,43 +73,57 @@ def deliveries(channel: int, run: Deliveries, frame_max: int, recode: Recode | N
         if len(set(map(len, properties))) == 1:
             return _chunks(_of_one_size(channel, *sole, tags, properties, bodies), bodies)
     parts: list[Chunk] = []
-    between: dict[tuple[tuple[bytes, bytes], int, int], tuple[bytes, bytes]] = {}
     for tag, its_facts, its_properties, body in zip(tags, facts, properties, bodies, strict=True):
-        size, its = len(body), sole or around[id(its_facts)]
-        before, after = its
+        size, (before, after) = len(body), sole or around[id(its_facts)]
         if not 0 < size <= chunk:
             parts += (before, tag, after, *_content_parts(channel, its_properties, body, frame_max))
             continue
-        sort = its, len(its_properties), size
-        if (found := between.get(sort)) is None:
-            found = between[sort] = after + _header_up_to(channel, *sort[1:]), _body_head(channel, size)
-        middle, behind = found
-        parts += (before, tag, middle, its_properties, behind, body, frames.END_OCTET)
+        middle, behind = _around_properties(channel, len(its_properties), size)
+        parts += (before, tag, after, middle, its_properties, behind, body, frames.END_OCTET)
     return _chunks(parts, bodies)
+
+
+def _only(channel: int, run: Deliveries, properties: bytes, bodies: Sequence[bytes]) -> Sequence[Chunk]:
+    """One, as most are where messages go to many queues. Its body fits into a frame; nothing is laid out for it."""
+    facts, (body,) = run.facts[0], bodies
+    before, after = _around_tag(channel, run.tag, run.redelivered, facts.exchange, facts.routing_key)
+    middle, behind = _around_properties(channel, len(properties), len(body))
+    return _chunks((before, _TAG.pack(run.first), after, middle, properties, behind, body, frames.END_OCTET), bodies)
+
+
+@lru_cache(maxsize=4096)
+def _around_properties(channel: int, properties: int, size: int) -> tuple[bytes, bytes]:
+    """What stands before so many bytes of properties, and between them and a body of `size` that fits into a frame."""
+    return _header_up_to(channel, properties, size), _body_head(channel, size)
 
 
 def _keyed(
     channel: int, run: Deliveries, tags: Sequence[bytes], properties: Sequence[bytes], bodies: Sequence[bytes]
 ) -> Sequence[Chunk]:
     """Where hardly any two have the same key: nothing is made for a key, and bodies fit into a frame each."""
-    parts: list[Chunk] = []
-    fronts: dict[tuple[str, int], tuple[bytes, bytes]] = {}
-    heads: dict[tuple[int, int], tuple[bytes, bytes]] = {}
-    for tag, facts, its_properties, body in zip(tags, run.facts, properties, bodies, strict=True):
-        key = facts.routing_key.encode()
-        form = facts.exchange, len(key)
-        front = fronts.get(form)
-        if front is None:
-            before, after = _without_key(run.tag, run.redelivered, facts.exchange)
-            size = len(before) + _TAG.size + len(after) + 1 + len(key)
-            head = frames.HEAD.pack(frames.METHOD, channel, size)
-            front = fronts[form] = head + before, after + short_string(facts.routing_key)[:1]
-        sizes = len(its_properties), len(body)
-        if (found := heads.get(sizes)) is None:
-            found = heads[sizes] = frames.END_OCTET + _header_up_to(channel, *sizes), _body_head(channel, sizes[1])
-        middle, behind = found
-        parts += (front[0], tag, front[1], key, middle, its_properties, behind, body, frames.END_OCTET)
-    return parts
+
+    def front(form: tuple[str, int]) -> tuple[bytes, bytes]:
+        exchange, key = form
+        before, after = _without_key(run.tag, run.redelivered, exchange)
+        head = frames.HEAD.pack(frames.METHOD, channel, len(before) + _TAG.size + len(after) + 1 + key)
+        return head + before, after + short_length(key)
+
+    def middle(sizes: tuple[int, int]) -> tuple[bytes, bytes]:
+        return frames.END_OCTET + _header_up_to(channel, *sizes), _body_head(channel, sizes[1])
+
+    keys = list(map(str.encode, map(_KEY, run.facts)))
+    before, after = _made_once(list(zip(map(_EXCHANGE, run.facts), map(len, keys), strict=True)), front)
+    between, behind = _made_once(list(zip(map(len, properties), map(len, bodies), strict=True)), middle)
+    return _laid_out(before, tags, after, keys, between, properties, behind, bodies)
+
+
+def _made_once(sorts: Sequence[_T], make: Callable[[_T], tuple[bytes, bytes]]) -> tuple[_Column, _Column]:
+    """Two columns, or what is the same in all, made once of each sort."""
+    made = {sort: make(sort) for sort in set(sorts)}
+    if len(made) == 1:
+        return made[sorts[0]]
+    before, after = zip(*map(made.__getitem__, sorts), strict=True)
+    return before, after
 
 
 def _chunks(parts: Sequence[Chunk], bodies: Sequence[bytes]) -> Sequence[Chunk]:
@@ -110,11 +132,17 @@ def _chunks(parts: Sequence[Chunk], bodies: Sequence[bytes]) -> Sequence[Chunk]:
 
 def confirms(channel: int, first: int, last: int, *, accepted: bool) -> bytes:
     """One basic.ack, or basic.nack, for each of `first`..`last`."""
+    before, after = _around_confirm(channel, accepted)
+    return before + (after + before).join(map(_TAG.pack, range(first, last + 1))) + after
+
+
+@lru_cache(maxsize=1024)
+def _around_confirm(channel: int, accepted: bool) -> tuple[bytes, bytes]:
+    """The frame of a confirm, up to its tag and behind it."""
     method: Method = basic.Ack(0, False) if accepted else basic.Nack(0, False, False)
     whole = frames.frame(frames.METHOD, channel, encode(method))
     tag_at = frames.HEAD.size + _TAG_AT
-    before, after = whole[:tag_at], whole[tag_at + _TAG.size :]
-    return before + (after + before).join(map(_TAG.pack, range(first, last + 1))) + after
+    return whole[:tag_at], whole[tag_at + _TAG.size :]
 
 
 @lru_cache(maxsize=4096)
@@ -174,7 +202,7 @@ def _of_one_size(
     return _laid_out(before, tags, middle, properties, _body_head(channel, size), bodies)
 
 
-def _laid_out(*columns: bytes | Sequence[bytes]) -> list[Chunk]:
+def _laid_out(*columns: _Column) -> list[Chunk]:
     """What goes out of some messages, each with the end of a frame behind it: columns, or what is the same in all."""
     count, width = len(columns[-1]), len(columns) + 1
     parts: list[Chunk] = [frames.END_OCTET] * (width * count)

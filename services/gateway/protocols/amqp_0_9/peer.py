@@ -46,7 +46,8 @@ class Peer(Dealings):
 
     def ask(self, request: Request) -> None:
         """As Dealings says; what is published from now on comes behind it."""
-        self._part_all()
+        if self.publishes is not _NONE:
+            self._part_all()
         self.requests.append(request)
 
     def publish(self, channel: Channel, request: Publish) -> None:
@@ -67,8 +68,10 @@ class Peer(Dealings):
 
     def take_requests(self) -> list[Request]:
         """As Dealings says; they stay as they are."""
-        self._part_all()
-        return Dealings.take_requests(self)
+        if self.publishes is not _NONE:
+            self._part_all()
+        taken, self.requests = self.requests, []
+        return taken
 
     def send(self, channel: int, method: Method) -> None:
         """Puts a method frame behind what is to be written."""

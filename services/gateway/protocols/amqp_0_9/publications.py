@@ -79,14 +79,19 @@ class Publications:
 
     def kind_of(self, target: Target, attributes: Attributes) -> Kind:
         """What the broker hears of such a publish; equal ones are mostly the same object."""
-        key = target, attributes
-        kind = self._kinds.get(key) or self._kinds.recall(key)
+        kind = self._known_kind(target, attributes)
         if kind is None:
             exchange, routing_key, mandatory, immediate = target
             facts = facts_of(self._peer.virtual_host, exchange, routing_key, NAME, attributes)
             kind = Kind(facts, attributes, mandatory, immediate)
-            self._kinds.put(key, kind, len(exchange) + len(routing_key) + len(attributes.user_id or ""))
+            self._kinds.put(
+                (target, attributes), kind, len(exchange) + len(routing_key) + len(attributes.user_id or "")
+            )
         return kind
+
+    def _known_kind(self, target: Target, attributes: Attributes) -> Kind | None:
+        key = target, attributes
+        return self._kinds.get(key) or self._kinds.recall(key)
 
     def add(self, channel: Channel, target: Target, attributes: Attributes, properties: bytes, body: bytes) -> None:
         """One message that came whole."""
@@ -290,7 +295,7 @@ class Publications:
         """A publish was recognised. Where there are several, more come that differ in what is in front of a body."""
         self._recognised += 1
         if self._recognised == _SEVERAL:
-            self._varied = Varied(self._peer, self.kind_of)
+            self._varied = Varied(self._peer, self.kind_of, self._known_kind)
         if self._varied:
             self._varied.came(prefix, channel, target)
 

@@ -15,14 +15,17 @@ many of them, and is looked up instead of read; then all keys are made out toget
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
+from itertools import repeat
 from typing import Any, Final, NamedTuple, cast
 
 from services.common.memo import Memo
 from services.common.message.alike import are_alike
 from services.common.message.amqp_0_9 import FORMAT, NAME
 from services.common.message.bounds import LITTLE
-from services.common.message.facts import KEY, Attributes, Facts, facts_of
+from services.common.message.facts import KEY, SAID, Attributes, Facts, facts_of
 from services.common.recent import Recent
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.batches import Columns
@@ -47,6 +50,8 @@ _BETWEEN_BYTES: Final = 256 << 10
 _MOST_PROPERTIES: Final = 8 << 10  # bytes of those that are looked at together: each may have to be walked over
 _FEW_PROPERTIES: Final = 64  # the same behind one that is refused: more may be, and what is cut behind it is cut again
 _MOST_FLAGS: Final = 4  # of a front: mandatory and immediate
+_FACTS: Final[Callable[[Iterable[Any]], Facts]] = partial(tuple.__new__, Facts)
+_KIND: Final[Callable[[Iterable[Any]], Kind]] = partial(tuple.__new__, Kind)
 SEEN: Final[Recent[bytes]] = Recent()
 """Keys of this process."""
 
@@ -90,15 +95,21 @@ _GENERAL: Final = _Header(0, b"", 0)  # of a publish that is left to the general
 class Varied:
     """Of one connection: forms that came, and kinds of keys that have come more than once."""
 
-    def __init__(self, peer: Peer, kind_of: Callable[[Target, Attributes], Kind]) -> None:
-        """`kind_of` mostly gives one object for what is equal."""
+    def __init__(
+        self,
+        peer: Peer,
+        kind_of: Callable[[Target, Attributes], Kind],
+        known_kind: Callable[[Target, Attributes], Kind | None],
+    ) -> None:
+        """`kind_of` mostly gives one object for what is equal, `known_kind` the same if there is one yet."""
         self._peer = peer
         self._kind_of = kind_of
+        self._known_kind = known_kind
         self._forms: Memo[bytes, Form] = Memo(_FRONTS, _FRONT_BYTES)  # by the front
         self._headers: Memo[bytes, _Header] = Memo(_BETWEENS, _BETWEEN_BYTES)  # by what is between
         self._targets: Memo[Target, Target] = Memo(_FRONTS, _FRONT_BYTES)  # without keys
         self._known: dict[tuple[Target, Attributes], Memo[bytes, Kind]] = {}  # by the key
-        self._room = _MOST_PROPERTIES
+        self._room = self._left = _MOST_PROPERTIES
 
     def came(self, publish: bytes, channel: Channel, target: Target) -> None:
         """One was read in the general way, of which these are the first octets: more of its form may follow."""
@@ -126,6 +137,7 @@ class Varied:
         self, takes: Callable[[Channel], bool], data: bytes, position: int, end: int
     ) -> tuple[list[Channel], Columns, int]:
         """All that lie together and can be read so, on channels that `takes` allows; and where that stopped."""
+        self._left = self._room
         forms, keys, properties, bodies, ends = self._cut(takes, data, position, end)
         attributes = FORMAT.attributes_of(properties) if properties else []
         # What is refused here the general way finds again, and answers.
@@ -141,13 +153,13 @@ class Varied:
         return channels, (kinds, properties[:whole], bodies[:whole]), ends[whole - 1]
 
     def _cut(self, takes: Callable[[Channel], bool], data: bytes, position: int, end: int) -> _Cut:
-        cut = forms, keys, properties, bodies, ends = _Cut([], [], [], [], [])
+        cut = _Cut([], [], [], [], [])
         channel: Channel | None = None
-        room = self._room
-        form_of, header_of, size, last = self._forms.get, self._headers.get, _BETWEEN.size, frames.END
+        form_of, header_of, size = self._forms.get, self._headers.get, _BETWEEN.size
         while (exchange_at := position + _EXCHANGE_AT) < end:
             length_at = exchange_at + 1 + data[exchange_at]
-            form = form_of(data[position : length_at + 1])
+            front = data[position : length_at + 1]
+            form = form_of(front)
             if form is None:
                 break
             if form.channel is not channel:
@@ -155,27 +167,43 @@ class Varied:
                     break
                 channel = form.channel
             between_at = length_at + 1 + data[length_at]
-            properties_at = between_at + size
-            between = data[between_at:properties_at]
+            between = data[between_at : between_at + size]
             if not between.startswith(form.between):
                 form = form.others.get(between[: _ITS_HEAD.size])
                 if form is None:
                     break
-            properties_size, behind, body = header_of(between) or self._header(between)
-            behind_at = properties_at + properties_size
-            body_at = behind_at + _BEHIND.size
-            after = body_at + body + 1
-            if after > end or not body or data[after - 1] != last or not data.startswith(behind, behind_at):
+            header = header_of(between) or self._header(between)
+            before = position
+            position = self._cut_alike(cut, form, (front, between, between_at - position, header), data, position, end)
+            if position == before:
                 break
-            if (room := room - properties_size) < 0 and forms:
-                break
-            forms.append(form)
-            keys.append(data[length_at + 1 : between_at])
-            properties.append(data[properties_at:behind_at])
-            bodies.append(data[body_at : after - 1])
-            ends.append(after)
-            position = after
         return cut
+
+    def _cut_alike(
+        self, cut: _Cut, form: Form, around: tuple[bytes, bytes, int, _Header], data: bytes, position: int, end: int
+    ) -> int:
+        """Those that lie together and differ only in keys, properties and bodies, which have the same sizes."""
+        front, between, between_at, (properties_size, behind, body) = around
+        forms, keys, properties, bodies, ends = cut
+        key_at, properties_at = len(front), between_at + len(between)
+        behind_at = properties_at + properties_size
+        body_at = behind_at + len(behind)
+        whole, last, room, first = body_at + body + 1, frames.END, self._left, position
+        while (after := position + whole) <= end and body and data[after - 1] == last:
+            if not data.startswith(behind, position + behind_at):
+                break
+            if (room := room - properties_size) < 0 and keys:
+                break
+            keys.append(data[position + key_at : position + between_at])
+            properties.append(data[position + properties_at : position + behind_at])
+            bodies.append(data[position + body_at : after - 1])
+            position = after
+            if not (data.startswith(front, position) and data.startswith(between, position + between_at)):
+                break
+        forms += [form] * ((position - first) // whole)
+        ends += range(first + whole, position + 1, whole)
+        self._left = room
+        return position
 
     def _header(self, between: bytes) -> _Header:
         """One of the form's channel and flags; `_GENERAL` when it is not whole, or says what is not for here."""
@@ -203,12 +231,25 @@ class Varied:
         alike: dict[tuple[int, int], list[int]] = {}
         for index, pair in enumerate(zip(map(id, targets), map(id, attributes), strict=True)):
             alike.setdefault(pair, []).append(index)
+        if 2 * len(alike) > len(keys) >= _MANY:
+            return self._made_each(targets, keys, attributes)
         kinds: list[Any] = [None] * len(keys)
         for indexes in alike.values():
             first, its_keys = indexes[0], [keys[index] for index in indexes]
             for index, kind in zip(indexes, self._kinds_of(targets[first], its_keys, attributes[first]), strict=True):
                 kinds[index] = kind
         return kinds
+
+    def _made_each(
+        self, targets: Sequence[Target], keys: Sequence[bytes], attributes: Sequence[Attributes]
+    ) -> list[Kind]:
+        """Where hardly any two are alike, as of expirations that are always new: none is looked for or remembered."""
+        host, texts = self._peer.virtual_host, {key: key.decode() for key in set(keys)}
+        exchanges, _, mandatory, immediate = zip(*targets, strict=True)
+        said = [its[:SAID] for its in attributes]
+        addresses = zip(repeat(host), exchanges, map(texts.__getitem__, keys), repeat(NAME), strict=False)
+        facts = [_FACTS((*address, *its, "")) for address, its in zip(addresses, said, strict=False)]
+        return list(map(_KIND, zip(facts, attributes, mandatory, immediate, repeat(()), strict=False)))
 
     def _kinds_of(self, target: Target, keys: Sequence[bytes], attributes: Attributes) -> list[Kind]:
         """Of publishes with these attributes; `target` without the key."""
@@ -233,25 +274,32 @@ class Varied:
         made = self._made(target, new.keys() - again, attributes)
         return made | self._made_again(target, again, attributes, many=many)
 
-    def _made(self, target: Target, keys: Iterable[bytes], attributes: Attributes) -> dict[bytes, Kind]:
+    def _made(self, target: Target, keys: Collection[bytes], attributes: Attributes) -> dict[bytes, Kind]:
         """Of keys that may never come again."""
-        facts = facts_of(self._peer.virtual_host, target.exchange, "", NAME, attributes)
-        before, behind, (_, _, mandatory, immediate) = facts[:KEY], facts[KEY + 1 :], target
-        return {
-            key: Kind(tuple.__new__(Facts, (*before, key.decode(), *behind)), attributes, mandatory, immediate)
-            for key in keys
-        }
+        columns: list[Iterable[Any]] = list(
+            map(repeat, facts_of(self._peer.virtual_host, target.exchange, "", NAME, attributes))
+        )
+        columns[KEY] = map(bytes.decode, keys)
+        facts = map(_FACTS, zip(*columns, strict=False))
+        said = repeat(attributes), repeat(target.mandatory), repeat(target.immediate), repeat(())
+        return dict(zip(keys, map(_KIND, zip(facts, *said, strict=False)), strict=True))
 
     def _made_again(
-        self, target: Target, keys: Iterable[bytes], attributes: Attributes, *, many: bool
+        self, target: Target, keys: AbstractSet[bytes], attributes: Attributes, *, many: bool
     ) -> dict[bytes, Kind]:
         """Of keys that came before: they have one object from now on, which is found at once where `many` come."""
-        kinds = {key: self._kind_of(target._replace(routing_key=key.decode()), attributes) for key in keys}
-        if many:
-            known = self._memo(target, attributes)
-            for key, kind in kinds.items():
-                if known.recall(key) is None:
-                    known.put(key, kind, len(key))
+        if not many:
+            return {key: self._kind_of(target._replace(routing_key=key.decode()), attributes) for key in keys}
+        known, known_kind = self._memo(target, attributes), self._known_kind
+        exchange, _, mandatory, immediate = target
+        kinds = dict[bytes, Kind]()
+        for key in keys:
+            kind = known.recall(key) or known_kind(Target(exchange, key.decode(), mandatory, immediate), attributes)
+            if kind:
+                kinds[key] = kind
+        kinds |= self._made(target, keys - kinds.keys(), attributes)
+        new = {key: kind for key, kind in kinds.items() if key not in known}
+        known.put_all(new, sum(map(len, new)))
         return kinds
 
     def _memo(self, target: Target, attributes: Attributes) -> Memo[bytes, Kind]:

@@ -118,9 +118,14 @@ def _read_table_if_there(data: bytes, position: int) -> tuple[Mapping[str, Any],
 def short_string(value: str) -> bytes:
     """Raises SyntaxFault when it is too long."""
     raw = value.encode()
-    if len(raw) > 255:
+    return short_length(len(raw)) + raw
+
+
+def short_length(size: int) -> bytes:
+    """The octet in front of a short string of so many octets. Raises SyntaxFault when it is too long."""
+    if size > 255:
         raise SyntaxFault("a short string is longer than 255 bytes")
-    return bytes((len(raw),)) + raw
+    return bytes((size,))
 
 
 _READERS: dict[Wire, _Reader] = {

@@ -170,10 +170,10 @@ class Amqp10Connection(Leaving):
 
     def _close(self, _close: Close) -> None:
         self.state = ConnectionState.ENDING
-        self._peer.ask(to_broker.Close(0, self._reason))
+        self._peer.ask(to_broker.Close(0, self.reason))
 
     def _closed(self, _close: Close) -> None:
-        self.end(self._reason)
+        self.end(self.reason)
 
     # (state, performative) → what to do; anything else is an illegal state (or ignored after ours).
     _TABLE: ClassVar[Mapping[tuple[ConnectionState, type[Composite]], _Handler]] = {
@@ -247,12 +247,12 @@ class Amqp10Connection(Leaving):
 
         An open goes before the close, whatever was wrong with the peer's (section 2.4.1).
         """
-        told_before, self._reason = bool(self._reason), self._reason or error.text
+        told_before, self.reason = bool(self.reason), self.reason or error.text
         if self.state in _HEADERS:
-            self.end(self._reason)
+            self.end(self.reason)
         elif self.state in _SASL or self.state is ConnectionState.AUTHENTICATING:
             self._say(security.Outcome(security.AUTH if isinstance(error, AccessRefused) else security.SYS))
-            self.end(self._reason)
+            self.end(self.reason)
         elif not told_before and self.state is not ConnectionState.CLOSED:
             self._due = Close(told(error))
             self._leave()

@@ -78,11 +78,21 @@ class Deliveries:
         link.fail(MessageSizeExceeded(f"the next message has {size} bytes, and the link takes {link.largest}"))
 
     def _send(self, link: OutgoingLink, numbers: range, messages: Iterator[tuple[bytes, bytes]]) -> None:
-        if self._parked and numbers:
+        if link.takes_back and len(numbers) > link.room:
+            self._send_within(link, numbers, messages)
+        elif self._parked and numbers:
             self._parked.add(link, map(Whole, numbers, messages))
         elif left := self._begin(link, numbers, messages):
             self._parked.add(link, left)
             self._peer.ask(Room(self._session, False))
+
+    def _send_within(self, link: OutgoingLink, numbers: range, messages: Iterator[tuple[bytes, bytes]]) -> None:
+        """The peer has taken credit back, and has its answer perhaps: the broker has not come to that yet."""
+        waited = bool(self._parked)
+        self._parked.add(link, map(Whole, numbers, messages))
+        self._give_back(self._parked.limit(link, link.room))
+        self._waits(waited)
+        self.window_opened()
 
     def _begin(self, link: OutgoingLink, numbers: range, messages: Iterator[Sequence[bytes]]) -> list[Waiting]:
         """Writes as much as the window takes; gives what is left, in order."""

@@ -47,6 +47,7 @@ class OutgoingLink(Link):
         self.tag = f"{self.name.encode()[:_NAMED].decode(errors='ignore')}.{session.number}.{self.number}"
         self._skipped = 0  # credit that was drained
         self._up_to = 0  # deliveries that there is credit for, counted from the first
+        self.takes_back = False  # its peer has taken credit back: the broker may give more than that before it hears
         self._kind = Node.QUEUE
         self._made = ""  # a queue for it, which has had no consumer
         self._asked_to_consume = False  # the broker
@@ -246,6 +247,11 @@ class OutgoingLink(Link):
     # -------------------------------------------------------------- credit
 
     @property
+    def room(self) -> int:
+        """How many more deliveries the peer's credit allows to go out."""
+        return max(self._up_to - self.sent, 0)
+
+    @property
     def _count(self) -> int:
         """Deliveries as the peer counts them: what it drained was used as well."""
         return after(0, self.sent + self._skipped)
@@ -256,8 +262,9 @@ class OutgoingLink(Link):
             left = flow.link_credit + min(distance(self._count, flow.delivery_count or 0), 0)
             before, self._up_to = self._up_to, self.sent + max(left, 0)
             self._drains = flow.drain
+            self.takes_back = self.takes_back or self._up_to < before
             if self._up_to != before:
-                self.session.deliveries.limit(self, self._up_to - self.sent)
+                self.session.deliveries.limit(self, self.room)
             if self.state is LinkState.ATTACHED:
                 self._ask_for_credit()
         if flow.echo and not flow.drain and self.state is LinkState.ATTACHED:
@@ -283,7 +290,7 @@ class OutgoingLink(Link):
     def _use_up(self, drain: Credit) -> None:
         """As a drain says (2.6.7), unless the peer has given another credit meanwhile."""
         if self.state is LinkState.ATTACHED and self._draining is drain:
-            self._skipped += max(self._up_to - self.sent, 0)
+            self._skipped += self.room
             self._up_to = self._asked = self.sent
             self._draining = None
             self._say_flow()
@@ -292,7 +299,7 @@ class OutgoingLink(Link):
         self.session.send_flow(
             handle=self.handle,
             delivery_count=self._count,
-            link_credit=max(self._up_to - self.sent, 0),
+            link_credit=self.room,
             drain=self._drains,
         )
 

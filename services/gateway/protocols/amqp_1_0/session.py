@@ -145,7 +145,7 @@ class Session:
     def _refuse(self, error: BrokerError) -> None:
         """Something that its peer sent is at fault: ends it when all that was asked for before is answered."""
         self._due, self.state = End(told(error)), SessionState.REFUSED
-        self._close()
+        self._close(error.text)
 
     def _end_by(self, error: BrokerError) -> None:
         self._say_end(End(told(error)))
@@ -156,9 +156,9 @@ class Session:
         if ended:
             self._forget(self)
 
-    def _close(self) -> None:
+    def _close(self, reason: str = "") -> None:
         self.drop()
-        self.ask_for(CloseSession(self.number), lambda _: self._closed(), lambda _: self._closed())
+        self.ask_for(CloseSession(self.number, reason), lambda _: self._closed(), lambda _: self._closed())
 
     def _closed(self) -> None:
         """All that was asked for it before is done, or dropped."""

@@ -6,6 +6,7 @@ Turns are by message but everything is done by slices: of n messages for k consu
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from itertools import islice
 
 from services.common.message.weight import weight
@@ -40,13 +41,15 @@ class ColumnDelivery:
         while done < count and (ring := self._consumers.ring):
             # Of more consumers than messages the others' turn is later: they are not looked at.
             serving = list(islice(ring, count - done))
-            end = min(count, done + len(serving) * min([consumer.messages for consumer in serving]))
-            if arrival.weight(done, end) > min([consumer.size for consumer in serving]):
+            settled, limit, size = serving[0].settled, serving[0].messages, serving[0].size
+            if len(serving) > 1:
+                limit = len(serving) * min([consumer.messages for consumer in serving])
+                size = min([consumer.size for consumer in serving])
+                if len({consumer.settled for consumer in serving}) > 1:
+                    break
+            end = min(count, done + limit)
+            if arrival.weight(done, end) > size:
                 break
-            kinds = {consumer.settled for consumer in serving}
-            if len(kinds) > 1:
-                break
-            settled = kinds.pop()
             if settled and arrival.parts is not None:  # the journal has them already
                 break
             if self._entries.record.on:
@@ -61,14 +64,12 @@ class ColumnDelivery:
         return done
 
     def _record_direct(self, ring: list[Consumer], arrival: Arrival, first: int, end: int, *, settled: bool) -> None:
-        self._entries.record.enqueued(arrival.span(first, end))
-        self._record_delivered(ring, arrival, first, end, settled=settled)
+        self._entries.record.enqueued(uids := arrival.span(first, end))
+        self._record_delivered(ring, uids, settled=settled)
 
-    def _record_delivered(
-        self, ring: list[Consumer], arrival: Arrival | Parcel, first: int, end: int, *, settled: bool
-    ) -> None:
-        record, step, uids = self._entries.record, len(ring), arrival.span(first, end)
-        for index, consumer in enumerate(ring[: end - first]):
+    def _record_delivered(self, ring: list[Consumer], uids: Sequence[int], *, settled: bool) -> None:
+        record, step = self._entries.record, len(ring)
+        for index, consumer in enumerate(ring[: len(uids)]):
             record.delivered(consumer.places[0], uids if step == 1 else uids[index::step], consumer)
         if settled:
             record.settled(uids)
@@ -98,12 +99,13 @@ class ColumnDelivery:
     @staticmethod
     def _hand_over(consumer: Consumer, arrival: Arrival | Parcel, its: slice) -> None:
         """Takes them from its credit."""
-        properties, bodies = arrival.properties[its], arrival.bodies[its]
+        uids, facts, properties, bodies = arrival.uids, arrival.facts, arrival.properties, arrival.bodies
+        if (its.start, its.stop, its.step) != (0, len(bodies), 1):
+            uids, facts, properties, bodies = uids[its], facts[its], properties[its], bodies[its]
         consumer.messages -= len(bodies)
         carried = weight(properties, bodies)
         consumer.size -= carried
-        deliveries = consumer.link.deliveries
-        deliveries.add(consumer.handle, 0, arrival.uids[its], arrival.facts[its], properties, bodies, carried)
+        consumer.link.deliveries.add(consumer.handle, 0, uids, facts, properties, bodies, carried)
 
     # -------------------------------------------------------------- from the list
 
@@ -134,7 +136,7 @@ class ColumnDelivery:
         """Those that wait before an index, to consumers that settle nothing."""
         first, count = parcel.first, end - parcel.first
         if self._entries.record.on:
-            self._record_delivered(serving, parcel, first, end, settled=True)
+            self._record_delivered(serving, parcel.span(first, end), settled=True)
         self._direct_columns(serving, parcel, first, end)
         parcels.gone(self._entries, parcel, end)
         self._consumers.turn(ring, count)

@@ -78,8 +78,11 @@ class Once(ABC):
         except Exception:
             self._give_up(arrival, keys, [(0, len(keys), pb.OTHER)])  # nobody is told that it was taken
             raise
-        self._give_up(arrival, keys, refused)
-        self._note(arrival, keys, refused)
+        else:
+            self._give_up(arrival, keys, refused)
+            self._note(arrival, keys, refused)
+        finally:
+            self.window.settle()
         return refused
 
     def _kept(self, arrival: Arrival, keys: Keys, now: int) -> list[bool]:

@@ -7,7 +7,7 @@ written there when the partition is handed over: the next owner has what this on
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from struct import Struct
 from typing import Final, NamedTuple
@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 class Window:
     """Of one queue, which begins to be served at `now`."""
 
-    __slots__ = ("_context", "_holding", "_now", "_queue_id", "_seen", "_span")
+    __slots__ = ("_context", "_former", "_holding", "_now", "_queue_id", "_seen", "_span")
 
     def __init__(self, span: Span, queue_id: SlotId, context: QueueContext, holding: Holding, now: int) -> None:
         self._span = span
@@ -60,6 +60,7 @@ class Window:
         self._holding = holding
         self._now = now
         self._seen: OrderedDict[bytes, Seen] = OrderedDict()
+        self._former: dict[bytes, Seen] = {}  # who had keys that others have taken, until `settle`
 
     @property
     def feature(self) -> str:
@@ -83,12 +84,12 @@ class Window:
     def take(self, key: bytes, uid: int, now: int, *, safe: bool = False) -> bool:
         """Whether this message may have the key: nobody had it lately, or nobody on disk, if it is to be `safe`.
 
-        It has it from now on.
+        It has it from now on, unless it gives it up before `settle`: then who had it has it again.
         """
         if (seen := self._seen.get(key)) is not None and seen.until > now and (seen.safe or not safe):
             return seen.uid == uid  # its gateway sends it again: it was lost
         if seen is not None:
-            self._forget([key])
+            self._former[key] = self._seen.pop(key)
         self._seen[key] = Seen(uid, self.end_of(now))
         self._account(1)
         return True
@@ -101,6 +102,13 @@ class Window:
         """The message that has the key was not taken after all."""
         if (seen := self._seen.get(key)) is not None and seen.uid == uid:
             self._forget([key])
+            if former := self._former.pop(key, None):
+                self._seen[key] = former
+
+    def settle(self) -> None:
+        """What was taken and not given up stays so."""
+        former, self._former = self._former, {}
+        self._gone(former.values())
 
     def not_safe(self, uids: AbstractSet[int]) -> None:
         """These messages could not be written: whoever comes with their keys is taken as well."""
@@ -165,9 +173,11 @@ class Window:
             self._seen.clear()
 
     def _forget(self, keys: Sequence[bytes]) -> None:
-        gone = [self._seen.pop(key) for key in keys]
-        self._context.draft.drop_notes([seen.place for seen in gone if seen.place is not None])
-        self._account(-len(gone))
+        self._gone([self._seen.pop(key) for key in keys])
+
+    def _gone(self, those: Collection[Seen]) -> None:
+        self._context.draft.drop_notes([seen.place for seen in those if seen.place is not None])
+        self._account(-len(those))
 
     def _account(self, count: int) -> None:
         self._context.account.used += count * _SIZE

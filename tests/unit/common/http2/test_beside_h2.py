@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.common.http2 import connection
+from services.common.http2 import connection, writing
 from services.common.http2.settings import Setting
 from tests.support.h2_ends import End, OurEnd, TheirEnd
 from tests.support.http2_transcript import REQUEST, RESPONSE, TRAILERS, messages
@@ -28,7 +28,8 @@ def small_windows() -> Iterator[None]:
     """Of ours, for new connections."""
     with (
         mock.patch.dict(connection.OURS, {Setting.INITIAL_WINDOW_SIZE: OUR_WINDOW}),
-        mock.patch.multiple(connection, _STREAM_WINDOW=OUR_WINDOW, CONNECTION_WINDOW=OUR_CONNECTION),
+        mock.patch.object(writing, "_STREAM_WINDOW", OUR_WINDOW),
+        mock.patch.object(connection, "CONNECTION_WINDOW", OUR_CONNECTION),
     ):
         yield
 
@@ -102,10 +103,10 @@ class Talk:
             pass
         ours, theirs = self.ours.connection, self.theirs.h2
         assert ours._sending._window == theirs.inbound_flow_control_window >= 0
-        assert ours._receiving._left == theirs.outbound_flow_control_window > 0
+        assert ours._receiving.left == theirs.outbound_flow_control_window > 0
         for number, stream in ours._streams.items():
             assert stream.window == theirs.streams[number].inbound_flow_control_window
-            assert stream.receiving._left == theirs.streams[number].outbound_flow_control_window > 0
+            assert stream.receiving.left == theirs.streams[number].outbound_flow_control_window > 0
             assert not stream.unsent or min(ours._sending._window, stream.window) <= 0
         assert ours.unsent == sum(len(part) for stream in ours._streams.values() for part in stream.unsent)
         assert not any(self.theirs.unsent.values()), "our windows are open, as they always are soon"

@@ -173,7 +173,7 @@ def test_a_new_initial_window_can_overflow_a_window() -> None:
 def test_more_data_than_the_connections_window() -> None:
     """Ends the connection (section 6.9.1)."""
     one = server().opened(1, 3)
-    one.connection._receiving._left = 9  # a peer that is told of more at half can hardly exceed it
+    one.connection._receiving.left = 9  # a peer that is told of more at half can hardly exceed it
     assert _ends(one, frame(DATA, 0, 1, messages(b"12345")))[0] == _F
 
 
@@ -244,7 +244,7 @@ def test_a_peer_that_asks_and_does_not_read(ask: Callable[[Transcript, int], byt
 def test_more_data_than_a_streams_window() -> None:
     """Ends that stream and no other (section 6.9.1)."""
     one = server().opened(1, 3)
-    one.connection._streams[1].receiving._left = 9  # a peer that is told of more at half can hardly exceed it
+    one.connection._streams[1].receiving.left = 9  # a peer that is told of more at half can hardly exceed it
     [reset] = one.peer(frame(DATA, 0, 1, messages(b"12345")))
     assert isinstance(reset, Reset)
     assert (reset.stream, reset.code) == (1, _F)

@@ -43,6 +43,7 @@ _EVERYTHING = {
         ({"priority": 9}, Attributes(priority=9)),
         ({"expiration": "0"}, Attributes(ttl_ms=0)),
         ({"expiration": "1500"}, Attributes(ttl_ms=1500)),
+        ({"expiration": "+315360000000"}, Attributes(ttl_ms=315_360_000_000)),
         ({"user_id": "ü"}, Attributes(user_id="ü")),
         ({"reply_to": "amq.rabbitmq.reply-to"}, Attributes(direct_reply=True)),
         ({"reply_to": "other"}, Attributes()),
@@ -67,9 +68,9 @@ def test_memory_of_attributes_is_bounded() -> None:
     assert max(len(FORMAT._memo), len(FORMAT._known), len(FORMAT._interned)) <= 4096
 
 
-@pytest.mark.parametrize("expiration", ["", "abc", "-1", "1.5", " 1", "1 ", "9" * 30])
+@pytest.mark.parametrize("expiration", ["", "abc", "-1", "1.5", " 1", "1 ", "315360000001", "9" * 30])
 def test_invalid_expirations_fail_the_precondition(expiration: str) -> None:
-    """As RabbitMQ: expiration is a number of milliseconds, in digits and nothing else."""
+    """As RabbitMQ: expiration is a number of milliseconds, ten years at most, in digits and nothing else."""
     raw = expiration.encode()
     with pytest.raises(PreconditionFailed, match="invalid expiration"):
         FORMAT.attributes(b"\x01\x00" + bytes((len(raw),)) + raw)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.common.message import facts_table
-from services.common.message.facts import Facts
+from services.common.message.facts import BEHIND, NUMBERS, Facts
 from services.rpc.queue_pb2 import MessageFacts
 
 _KEYS = st.text(max_size=8) | st.sampled_from(["", "a", "é" * 63, "é" * 64, "k" * 127, "k" * 128, "k" * 255])
@@ -20,8 +20,8 @@ _FACTS = st.builds(
     format=st.sampled_from(["amqp-0-9-1", ""]),
     persistent=st.booleans(),
     priority=st.sampled_from([0, 9, 255]),
-    ttl_ms=st.sampled_from([None, 0, 60_000]),
-    not_before=st.sampled_from([None, 1]),
+    ttl_ms=st.sampled_from([None, 0, 127, 128, 60_000, (1 << 63) - 1]) | st.integers(0, (1 << 63) - 1),
+    not_before=st.sampled_from([None, 1, 1_800_000_000_000, (1 << 64) - 1]),
     publisher=st.sampled_from(["", "p"]),
 )
 _MANY = st.lists(_FACTS, min_size=8, max_size=40)
@@ -60,7 +60,31 @@ def test_what_is_nearly_the_same(table: list[Facts], noise: list[bytes]) -> None
                 with pytest.raises(DecodeError):
                     facts_table.read([raw] * 8 + [odd])
             else:
-                assert facts_table.read([raw] * 8 + [odd])[-1].routing_key == fields.routing_key
+                found = facts_table.read([raw] * 8 + [odd])[-1]
+                assert (found.routing_key, found.ttl_ms or 0) == (fields.routing_key, fields.ttl_ms)
+
+
+def test_numbers_stand_together() -> None:
+    """Facts that may be None are numbers, and follow one another, as do their fields."""
+    names = Facts._fields[NUMBERS:BEHIND]
+    numbers = [MessageFacts.DESCRIPTOR.fields_by_name[name].number for name in names]
+    assert [name for name, value in Facts._field_defaults.items() if value is None] == list(names)
+    assert numbers == list(range(numbers[0], numbers[0] + len(names)))
+
+
+def test_an_expiration_of_its_own_for_each() -> None:
+    """Each is read as it was written, and what is cut off or too long as protobuf reads it."""
+    table = [Facts("/", "e", "key", "f", ttl_ms=number * number) for number in range(1000)]
+    raw = list(facts_table.written(table))
+    assert facts_table.read(raw) == table
+    for odd in (raw[-1][:-1], raw[-1] + b"\x80", raw[-1][:-1] + b"\x80" * 8 + b"\x01", raw[-1] + raw[-1]):
+        try:
+            fields = MessageFacts.FromString(odd)
+        except DecodeError:
+            with pytest.raises(DecodeError):
+                facts_table.read([*raw[:8], odd])
+        else:
+            assert facts_table.read([*raw[:8], odd])[-1].ttl_ms == fields.ttl_ms
 
 
 def test_a_key_that_is_no_text() -> None:

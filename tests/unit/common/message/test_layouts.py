@@ -95,6 +95,7 @@ def test_what_was_learnt_is_bounded() -> None:
         assert FORMAT.attributes_of([expiration, b"\0\0"]) == [Attributes(ttl_ms=number), Attributes()]
     layouts = [layout for same in FORMAT._layouts._layouts.values() for layout in same]
     assert sum(len(layout.known) for layout in layouts) <= 4096
+    assert len(FORMAT._layouts._expiring) <= 4096
 
 
 def test_layouts_that_never_come_again_are_not_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,6 +109,27 @@ def test_layouts_that_never_come_again_are_not_learnt(monkeypatch: pytest.Monkey
     ]
     assert len(layouts.attributes(column)) == 200
     assert not learnt
+
+
+def test_an_expiration_of_its_own_for_each() -> None:
+    """A layout is walked over twice; each message has its own, and what else it says, up to one that is wrong."""
+    walked = list[bytes]()
+
+    def look(properties: bytes) -> Attributes | Looked:
+        walked.append(properties)
+        return FORMAT._look(properties)
+
+    def said(expiration: str, priority: int) -> bytes:
+        return commands.Basic.Properties(expiration=expiration, priority=priority, message_id="m").marshal()
+
+    column = [said(f"9{number:06}", number % 2) for number in range(1000)]
+    wanted = [Attributes(priority=number % 2, ttl_ms=9_000_000 + number) for number in range(1000)]
+    layouts = Layouts(look)
+    assert layouts.attributes([*column, said("9,00000", 1), column[0]]) == wanted
+    assert len(walked) == 4
+    found = layouts.attributes(column)
+    assert found == wanted
+    assert all(one is other for one, other in zip(found, layouts.attributes(column), strict=True))
 
 
 @pytest.mark.parametrize("size", [10, 600, 3000])

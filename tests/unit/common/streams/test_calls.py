@@ -70,6 +70,27 @@ async def test_one_request_and_one_answer_are_a_system_call_each(where: str, mon
         assert len(writes) == 2
 
 
+async def test_answers_of_a_turn_are_one_system_call(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """News to who watches, and an answer to who asked for that: a client of both is woken once."""
+    writes: list[object] = []
+    write = Http2Connection.data_to_send
+
+    def counted(connection: Http2Connection) -> list[bytes | memoryview]:
+        taken = write(connection)
+        writes.extend([connection] if taken else [])
+        return taken
+
+    servicer = Servicer()
+    async with answering(PAIRS["ours"], where, servicer) as address, PAIRS["ours"].channel(address) as channel:
+        calls = [asyncio.ensure_future(method(channel, "waits")(b"%d" % number)) for number in range(3)]
+        await servicer.began.wait()
+        await asyncio.sleep(0.1)
+        monkeypatch.setattr(Http2Connection, "data_to_send", counted)
+        servicer.go_on.set()
+        assert await asyncio.gather(*calls) == [b"0", b"1", b"2"]
+        assert len(writes) == 1
+
+
 async def test_reading_and_writing_by_hand(ends: Ends, where: str) -> None:
     """As KeepAlive does: an answer for each request; the end of the client's is the end."""
     async with answering(ends, where, Servicer()) as address, ends.channel(address) as channel:

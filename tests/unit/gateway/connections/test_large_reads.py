@@ -14,7 +14,7 @@ import uvloop
 
 from services.gateway.connections.connection import Connection
 from services.gateway.connections.incoming import Incoming
-from services.gateway.connections.large_reads import LargeReads, ReadRoom
+from services.gateway.connections.large_reads import LargeReads, ReadRoom, is_quick
 from services.gateway.connections.rest import Rest
 from services.gateway.connections.turns import Turns
 from services.gateway.vocabulary import Publish, Request
@@ -104,7 +104,7 @@ async def _send(listener: _Listener, writer: asyncio.StreamWriter, message: byte
 @both_loops
 @pytest.mark.parametrize(("message", "count"), [(_LARGE, 200), (_HUGE, 12)], ids=["large", "huge"])
 def test_large_messages_are_read_much_at_a_time(run: Run, reads: list[int], message: bytes, count: int) -> None:
-    """All of them come, whatever reads cut; when the client sends small ones again it is read as others are."""
+    """All of them come, whatever reads cut; when the client sends a small one again it is read as others are."""
 
     async def main() -> None:
         async with _served() as (listener, connect):
@@ -113,12 +113,48 @@ def test_large_messages_are_read_much_at_a_time(run: Run, reads: list[int], mess
             assert listener.connection.reads_much
             assert max(reads) > 500_000
             assert len(set(listener.session.bodies)) == 1
-            await _send(listener, writer, _SMALL, 20_000)
+            await _send(listener, writer, _SMALL, 1)
             assert not listener.connection.reads_much
             await _send(listener, writer, message, count)
             assert listener.connection.reads_much
             writer.close()
             await until(lambda: listener.gone)
+            await until(lambda: not listener.made)
+
+    run(main())
+
+
+@both_loops
+def test_many_small_messages_are_read_much_at_a_time(run: Run, reads: list[int]) -> None:
+    """Where the socket has more of them than a usual read takes, until it has fewer."""
+
+    async def main() -> None:
+        async with _served() as (listener, connect):
+            _, writer = await connect()
+            await _send(listener, writer, _SMALL, 100)
+            await _send(listener, writer, _SMALL, 40_000)
+            assert max(reads) > 500_000
+            assert set(listener.session.bodies) == {b"x" * 200}
+            await _send(listener, writer, _SMALL, 1)
+            assert not listener.connection.reads_much
+            writer.close()
+            await until(lambda: listener.gone)
+
+    run(main())
+
+
+@both_loops
+def test_many_small_messages_while_others_ask(run: Run, reads: list[int]) -> None:
+    """They are read as much at a time as of any other socket."""
+
+    async def main() -> None:
+        async with _served() as (listener, connect):
+            _, writer = await connect()
+            listener.turns.questions.ask("other", asyncio.get_running_loop().time() + 60)  # until then at the least
+            await _send(listener, writer, _SMALL, 40_000)
+            assert reads
+            assert max(reads) <= 256_000
+            writer.close()
             await until(lambda: not listener.made)
 
     run(main())
@@ -133,10 +169,10 @@ def test_a_client_that_asks_for_little_again(run: Run) -> None:
             _, writer = await connect()
             await _send(listener, writer, _LARGE, 100)
             assert listener.connection.reads_much
-            before = listener.turns.asked
+            before = listener.turns.questions.of_others("")
             await _send(listener, writer, _SMALL, 1)
             assert not listener.connection.reads_much
-            assert listener.turns.asked > before
+            assert listener.turns.questions.of_others("") > before
             writer.close()
             await until(lambda: listener.gone)
 
@@ -235,6 +271,9 @@ def test_a_socket_torn_in_a_body(run: Run) -> None:
     run(main())
 
 
+_MB = 1 << 20
+
+
 def test_no_more_than_usual() -> None:
     """While others ask, in a turn that is spent, and while what has begun to come takes an eighth of its room."""
     asyncio.run(_lend())
@@ -243,14 +282,20 @@ def test_no_more_than_usual() -> None:
 async def _lend() -> None:
     turns, incoming = Turns(), Incoming(1 << 20, 60)
     room = ReadRoom(turns, incoming)
-    turns.asked = 100.0
-    usual, much = len(room.lend(100.5)), len(room.lend(101.5))
+    turns.questions.ask("other", 100.0)
+    usual, much = len(room.lend("1.1", 100.5, _MB)), len(room.lend("1.1", 101.5, _MB))
     assert usual < much == len(room.memory)
     turns.spend([], 1 << 30, 0)
-    assert len(room.lend(101.5)) == usual
+    assert len(room.lend("1.1", 101.5, _MB)) == usual
     await until(lambda: not turns.over)
     incoming.total = 128 << 10
-    assert len(room.lend(101.5)) == usual
+    assert len(room.lend("1.1", 101.5, _MB)) == usual
+
+
+@pytest.mark.parametrize(("size", "much"), [(20_000, _MB), (_MB // 4, _MB), (_MB // 2, 2 * _MB), (1 << 30, 4 * _MB)])
+def test_some_messages_at_a_time(size: int, much: int) -> None:
+    """Of very large ones a read holds a few, too, as far as there is memory."""
+    assert len(ReadRoom(Turns(), Incoming(_MB, 60)).lend("1.1", 10.0, size)) == much
 
 
 def test_one_memory_for_all() -> None:
@@ -258,5 +303,14 @@ def test_one_memory_for_all() -> None:
     room = ReadRoom(Turns(), Incoming(1 << 20, 60))
     assert "memory" not in vars(room)
     loop: Any = SimpleNamespace(time=lambda: 10.0)
-    views = [LargeReads(SimpleNamespace(loop=loop), room).get_buffer(-1) for _ in range(3)]  # type: ignore[arg-type]
+    one: Any = SimpleNamespace(loop=loop, name="1.1", rest=SimpleNamespace(large=0))
+    views = [LargeReads(one, room).get_buffer(-1) for _ in range(3)]
     assert all(view.obj is room.memory.obj for view in views)
+
+
+@pytest.mark.parametrize(
+    ("size", "seconds", "quick"), [(250_000, 0.003, True), (250_000, 0.02, False), (_MB, 0.03, True)]
+)
+def test_reads_that_take_long(size: int, seconds: float, quick: bool) -> None:
+    """Of what takes a turn of 40 ms a megabyte, no more is read than usually: others wait meanwhile."""
+    assert is_quick(size, seconds) == quick

@@ -38,10 +38,10 @@ class _Connection:
         self.lost = False
         self.last = Activity()
         self.holds: set[object] = set()
-        self._done, self._name = done, name
+        self._done, self.name = done, name
 
     def carry_out_all(self, data: bytes) -> list[Request]:
-        self._done.append(self._name)
+        self._done.append(self.name)
         self.engine.portions = max(self.engine.portions - 1, 0)
         return [self.request] * (self.requests if data or self.engine.portions else min(self.requests, 1))
 

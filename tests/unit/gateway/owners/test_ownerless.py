@@ -32,6 +32,7 @@ def ownerless_of(link: object, *sessions: Any) -> OwnerlessQueues:
         link_of=lambda _: link,
         owner_of=lambda _: (link, EPOCH),
         owners=lambda: iter(owners),
+        unpark_soon=Mock(),
     )
     queues = {QUEUE: SimpleNamespace(partition=0, auto_delete=False)}
     return OwnerlessQueues(cast("Any", publisher), cast("Any", queues), sessions, lambda: 1, Mock(), lambda _: None)
@@ -146,6 +147,31 @@ async def test_annotations_that_a_former_owner_may_not_have_heard() -> None:
     ownerless.answered(asked.consumer, agreed=True)
     # The former owner may have counted the attempt.
     assert link.settle.mock_calls == [call(QUEUE, pb.RETURN, [5], term=EPOCH, change=change)]
+
+
+async def test_what_was_requeued_when_its_owner_died() -> None:
+    """It may be published again: the next owner hears that it was tried, right behind the claim for it, unless a
+    consumer here has it. What was never tried is not said.
+    """
+    link, session = Mock(), Mock()
+    session.holdings.side_effect = lambda: iter([(GetHolder(QUEUE), 6)])
+    ownerless = ownerless_of(link, session)
+    given_back = [(pb.RELEASE, [5, 6]), (pb.RESTORE, [7]), (pb.RETURN, [8]), (pb.ABANDON, [9]), (pb.RELEASE, [5])]
+    ownerless.give_back([Settlement(SlotId(QUEUE), *each) for each in given_back], lost=True)
+    ownerless._look()
+    (asked,), _ = link.attach.call_args
+    assert list(asked.held) == [5, 6]  # the other one, as its holder
+    assert link.settle.mock_calls == [call(QUEUE, pb.TRIED, [5], term=EPOCH, change=UNCHANGED)]
+    ownerless.answered(asked.consumer, agreed=True)
+    assert link.settle.call_count == 1
+
+
+async def test_what_was_requeued_and_accepted_then() -> None:
+    """It is only accepted."""
+    ownerless = ownerless_of(None)
+    said = [Settlement(SlotId(QUEUE), pb.RELEASE, [5]), Settlement(SlotId(QUEUE), pb.ACCEPT, [5])]
+    ownerless.give_back(said, lost=True)
+    assert ownerless._ownerless[QUEUE].kept == said[1:]
 
 
 async def test_the_last_word_on_a_message() -> None:

@@ -88,6 +88,19 @@ def same(topology: Topology, gateway: Gateway) -> None:
         else:
             assert found
             assert set(found[0]) == set(now.queue_ids)
+    for exchange in EXCHANGES:
+        together(gateway, exchange)
+
+
+def together(gateway: Gateway, exchange: str) -> None:
+    """Messages of one request go where each goes alone, if that is known of each."""
+    each = [publish(exchange, key, HEADERS) for key in (*KEYS, *KEYS)]
+    alone = [gateway.own.find("/", one) for one in each]
+    mixed = published(
+        [b""] * len(each), *[one.kinds[0] for one in each], properties=[one.properties[0] for one in each]
+    )
+    found = gateway.own.find("/", mixed)
+    assert found == (None if None in alone else [its[0] for its in alone if its])
 
 
 @pytest.mark.fuzz

@@ -55,7 +55,7 @@ class House:
         )
 
     def take(self, up_to: int) -> None:
-        self.consumer.take(up_to)
+        self.consumer.give(v.Credit(1, "t", up_to))
         while self.session.write_parked():
             pass
 
@@ -72,6 +72,36 @@ def test_to_be_settled(house: House) -> None:
     house.take(1)
     house.arrive(b"a", b"b", b"c")
     assert (house.sent, house.settled) == ([b"a"], [(RESTORE, [2, 3])])
+
+
+@pytest.mark.parametrize("house", [False], indirect=True)
+def test_what_came_later_waits_for_the_socket(house: House) -> None:
+    """It goes back with what goes back before it: when there is credit again, it would overtake that."""
+    house.take(4)
+    cast("Any", house.session.connection).writable = False
+    house.arrive(b"a", b"b")
+    house.arrive(b"c")
+    house.consumer.give(v.Credit(1, "t", 1))
+    assert house.session.write_parked()
+    house.take(4)
+    assert (house.sent, house.settled) == ([b"a"], [(RESTORE, [2]), (RESTORE, [1])])
+
+
+@pytest.mark.parametrize("house", [False], indirect=True)
+def test_what_waits_for_the_socket_when_the_owner_has_stopped(house: House) -> None:
+    """What was beyond the credit then goes back before there is more: it was sent behind what went back before."""
+    connection, house.consumer.stops = cast("Any", house.session.connection), True
+    house.take(5)
+    house.consumer.grant()
+    house.take(1)
+    house.arrive(b"a", b"b", b"c")
+    connection.writable = False
+    house.arrive(b"d", b"e")
+    house.consumer.give(v.Credit(1, "t", 9))
+    house.consumer.stopped(0)
+    connection.writable = True
+    assert not house.session.write_parked()
+    assert (house.sent, house.settled) == ([b"a"], [(RESTORE, [2, 3]), (RESTORE, [1, 2])])
 
 
 @pytest.mark.parametrize("house", [True], indirect=True)

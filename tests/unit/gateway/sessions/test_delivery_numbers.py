@@ -39,6 +39,17 @@ def test_up_to_one_that_is_not_there() -> None:
     assert len(numbers) == 1
 
 
+def test_up_to_one_of_some_that_are_partly_settled() -> None:
+    """What is left behind it is as many as it takes: none of that is taken for what was settled before."""
+    [link] = links(1)
+    numbers = DeliveryNumbers()
+    numbers.add(link, [11, 12, 13, 14, 15])
+    numbers.each(2, 2)
+    numbers.each(4, 4)
+    assert [(list(each.numbers), each.uids) for each in numbers.up_to(3)[0]] == [([1, 3], [11, 13])]
+    assert [(list(each.numbers), each.uids) for each in numbers.up_to(5)[0]] == [([5], [15])]
+
+
 def test_one_by_one_up_to_one_that_is_not_there() -> None:
     """What was said before it was said: it is settled."""
     [link] = links(1)

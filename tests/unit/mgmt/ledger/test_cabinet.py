@@ -39,7 +39,7 @@ def rows(uids: list[int], time_s: int = HOUR) -> pa.Table:
     recorder.seal()
     batch = LedgerBatch.FromString(sealed[0].payload)
     batch.times_us[:] = [time_s * 1_000_000] * len(uids)
-    return decode(batch).stages
+    return decode([batch]).stages
 
 
 def opened(folder: Path) -> tuple[Cabinet, dict[str, Any]]:

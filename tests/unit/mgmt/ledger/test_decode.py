@@ -49,7 +49,7 @@ def uids_of(row: dict[str, Any], column: str = "uids") -> list[int]:
 def test_every_row_has_its_uids_one_row_for_each_origin(rows: list[list[int]]) -> None:
     """What was recorded is filed: rows of several origins are split, share their number and count their bytes once."""
     batch = recorded(*({"stage": SETTLED, "place": PLACE, "uids": uids, "size": 10} for uids in rows))
-    filed = decode(batch).stages.to_pylist()
+    filed = decode([batch]).stages.to_pylist()
     for number, uids in enumerate(rows, 1):
         mine = [row for row in filed if row["row"] == number]
         assert sorted(uid for row in mine for uid in uids_of(row)) == sorted(uids)
@@ -69,7 +69,7 @@ def test_successors_follow_their_messages(stage: int, uids: list[int]) -> None:
     batch = recorded({"stage": stage, "place": PLACE, "uids": uids, "successors": successors})
     pairs = [
         pair
-        for row in decode(batch).stages.to_pylist()
+        for row in decode([batch]).stages.to_pylist()
         for pair in zip(uids_of(row), uids_of(row, "successors"), strict=True)
     ]
     assert pairs == list(zip(uids, successors, strict=True))
@@ -86,7 +86,7 @@ def test_rows_of_partitions_have_no_messages(rows: list[list[int] | None]) -> No
         else:
             recorder.record(SETTLED, PLACE, uids)
     recorder.seal()
-    filed = decode(LedgerBatch.FromString(sealed[0].payload)).stages.to_pylist()
+    filed = decode([LedgerBatch.FromString(sealed[0].payload)]).stages.to_pylist()
     for number, uids in enumerate(rows, 1):
         mine = [row for row in filed if row["row"] == number]
         assert sorted(uid for row in mine for uid in uids_of(row)) == sorted(uids or ())
@@ -99,7 +99,7 @@ def test_rows_of_partitions_have_no_messages(rows: list[list[int] | None]) -> No
 def test_a_row_says_where_it_was_written() -> None:
     """Every field of the place, outcome and reason arrive in their columns."""
     batch = recorded({"stage": SETTLED, "place": PLACE, "uids": [5], "outcome": "rejected", "reason": "why"})
-    table = decode(batch).stages
+    table = decode([batch]).stages
     (row,) = table.to_pylist()
     assert {name: row[name] for name in LedgerPlace._fields[:-1]} == dict(
         zip(LedgerPlace._fields, PLACE[:-1], strict=False)
@@ -112,7 +112,7 @@ def test_a_row_says_where_it_was_written() -> None:
 def test_peers_are_a_table_of_their_own() -> None:
     """User and address of a connection are filed beside the rows, with the instance that says so."""
     place = PLACE._replace(peer=Peer("alice", "10.0.0.1:5000"))
-    table = decode(recorded({"stage": SETTLED, "place": place, "uids": [5]})).connections
+    table = decode([recorded({"stage": SETTLED, "place": place, "uids": [5]})]).connections
     (row,) = table.to_pylist()
     assert row.pop("time").timestamp() > 0
     assert row == {
@@ -120,7 +120,7 @@ def test_peers_are_a_table_of_their_own() -> None:
         "connection": "1.1", "client": "app", "user": "alice", "peer": "10.0.0.1:5000",
     }  # fmt: skip
     assert table.schema == TABLES["connections"]
-    assert not len(decode(recorded({"stage": SETTLED, "place": PLACE, "uids": [5]})).connections)
+    assert not len(decode([recorded({"stage": SETTLED, "place": PLACE, "uids": [5]})]).connections)
 
 
 def test_captured_messages_come_without_rows() -> None:
@@ -128,7 +128,7 @@ def test_captured_messages_come_without_rows() -> None:
     place = {"virtual_host": "/", "exchange": "ex", "routing_key": "key", "queue": "q", "connection": "5.1"}
     told = {"uid": 7, "rule": "r", "format": "amqp-0-9", "properties": b"\0\0", "body": b"\xff", "size": 9}
     captured = Captured(time_us=5, stage=SENT, place={**place, "client": "c", "consumer": "t"}, **told)
-    found = decode(LedgerBatch(service="gateway", instance="gateway-1", first_row=3, captured=[captured]))
+    found = decode([LedgerBatch(service="gateway", instance="gateway-1", first_row=3, captured=[captured])])
     assert not len(found.stages)
     (row,) = found.payloads.to_pylist()
     assert row.pop("time") == datetime.fromtimestamp(5e-6, UTC)
@@ -143,9 +143,10 @@ def test_all_stages_have_names() -> None:
 
 
 def identified(properties: list[bytes], uids: list[int]) -> list[dict[str, Any]]:
-    batch = LedgerBatch(first_row=1, times_us=[17])
+    batch = recorded({"stage": RECEIVED, "place": PLACE, "uids": uids})
+    batch.times_us[0] = 17
     batch.identified.add(format="amqp-0-9", uids=uids, properties=[FORMAT.identifying(each) for each in properties])
-    return decode(batch).ids.to_pylist()
+    return decode([batch]).ids.to_pylist()
 
 
 def properties(message_id: bytes = b"", correlation_id: bytes = b"", headers: dict[str, Any] | None = None) -> bytes:
@@ -214,16 +215,16 @@ def test_a_batch_that_contradicts_itself_is_refused() -> None:
         LedgerBatch(stages=[99], ranges=[1], firsts=[1], lengths=[1], times_us=[1], place=[4]),
     ):
         with pytest.raises((ValueError, LookupError)):
-            decode(batch)
+            decode([batch])
 
 
 def test_an_id_that_is_too_long_to_be_asked_for() -> None:
     """Is not on record, and the message's other ids are; of a full length is."""
     ids = [("x" * 1025, "short"), ("\N{PILE OF POO}" * 1024, "y" * 5000)]
-    batch = LedgerBatch(service="gateway", instance="a", first_row=1, times_us=[7])
+    batch = recorded({"stage": RECEIVED, "place": PLACE, "uids": [5, 6]})
     properties = [
         encode(v.Described(v.ULong(0x73), [message_id, None, None, None, None, other])) for message_id, other in ids
     ]
     batch.identified.add(format="amqp-1-0", uids=[5, 6], properties=properties)
-    rows = sorted((row["first_uid"], row["id"]) for row in decode(batch).ids.to_pylist())
+    rows = sorted((row["first_uid"], row["id"]) for row in decode([batch]).ids.to_pylist())
     assert rows == [(5, "short"), (6, ids[1][0])]

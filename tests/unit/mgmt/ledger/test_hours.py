@@ -67,7 +67,7 @@ class Hours:
 
     def _file(self) -> None:
         self._filed += 1
-        self._drawer.put(decode(self._batch()))
+        self._drawer.put(decode([self._batch()]))
         change = self._cabinet.prepare(self._drawer.take())
         self._cabinet.commit(change, {"queue-1-a": self._filed})
         self._drawer.done()

@@ -75,7 +75,7 @@ def _expected(rows: Rows) -> list[Told]:
 def test_every_message_is_filed_at_its_place(rows: Rows) -> None:
     """Stage, queue, key and uid of each message are filed, and the bytes of each place; what goes on as others does."""
     (batch,) = _record(rows)
-    filed = decode(batch).stages.to_pylist()
+    filed = decode([batch]).stages.to_pylist()
     told: list[Told] = []
     for row in filed:
         uids = [uid for one in row["uids"] for uid in range(one["first"], one["last"] + 1)]
@@ -157,7 +157,7 @@ def test_mixtures_that_contradict_themselves(wrong: str) -> None:
     )  # fmt: skip
     batch.places.add()
     mixture = batch.mixtures.add(row=1, places=bytes(8), sizes=bytes(8))
-    assert decode(batch).stages.num_rows == 1
+    assert decode([batch]).stages.num_rows == 1
     if wrong == "row":
         mixture.row = 2
     elif wrong == "places":
@@ -167,4 +167,4 @@ def test_mixtures_that_contradict_themselves(wrong: str) -> None:
     else:
         del batch.keys[:]
     with pytest.raises(ValueError, match="mixture"):
-        decode(batch)
+        decode([batch])

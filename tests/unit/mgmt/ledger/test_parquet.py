@@ -75,3 +75,14 @@ def test_each_column_is_followed_by_a_rest(tmp_path: Path) -> None:
     parquet.read(tmp_path / "file", "stages", lambda: rests.append("read"))
     assert rests.count("written") >= len(STAGES)
     assert rests.count("read") == len(STAGES)
+
+
+def test_uids_at_even_steps_take_hardly_any_space(tmp_path: Path) -> None:
+    """As those of each queue where messages go to a hundred queues in turn; all of them are read back."""
+    uids = [[{"first": uid, "last": uid} for uid in range(queue, 100_000, 100)] for queue in range(100)]
+    rows = [{"first_uid": queue, "uids": its, "successors": its} for queue, its in enumerate(uids)]
+    parquet.write(pa.Table.from_pylist(rows, STAGES), "stages", tmp_path / "file", no_rest)
+    assert parquet.read(tmp_path / "file", "stages", no_rest)["uids"].to_pylist() == uids
+    footer = pq.read_metadata(tmp_path / "file").row_group(0)
+    lists = [footer.column(number) for number in range(footer.num_columns)]
+    assert sum(each.total_compressed_size for each in lists if ".element." in each.path_in_schema) < 100_000

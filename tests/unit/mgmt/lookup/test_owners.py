@@ -102,3 +102,29 @@ async def test_where_a_message_went_that_nobody_received(ledger: LedgerFiles, lo
     ledger.file()
     [journey] = (await look_up.trace(str(uid(1)))).journeys
     assert [gap.instance for gap in journey.gaps] == ["queue-9"]
+
+
+@pytest.mark.parametrize(("died", "told"), [("queue-1", ["queue-1"]), ("queue-3", [])])
+@pytest.mark.parametrize("letter", [True, False])
+async def test_an_owner_of_which_all_is_missing(
+    ledger: LedgerFiles, look_up: LookUp, died: str, told: list[str], *, letter: bool
+) -> None:
+    """Of a message whose first word in a queue is that of the next owner: the former one may have delivered it. It is
+    told also where the message has ended since.
+    """
+    ledger.stage("taken_over", at=-60 * S, partition=7, epoch=1, instance="queue-1")
+    ledger.stage("taken_over", at=5 * S, partition=7, epoch=2, instance="queue-2")
+    ledger.stage("received", uid(1))
+    if letter:
+        facts = {"queue": "q", "partition": 2, "epoch": 1, "instance": "queue-2"}
+        ledger.stage("dead_lettered", uid(1), at=MS, reason="rejected", successors=[uid(2)], **facts)
+    its = uid(2) if letter else uid(1)
+    here = {"queue": "dead", "partition": 7, "epoch": 2, "instance": "queue-2"}
+    ledger.stage("routed", its, at=2 * MS, service="queue", queue="dead", partition=7, instance="queue-2")
+    for at, stage in enumerate(("recovered", "delivered", "settled"), 5):
+        ledger.stage(stage, its, at=at * S, outcome="accepted" if stage == "settled" else "", **here)
+    ledger.gap(died, at=40 * S, since=-S, reason="silent")
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    assert journey.messages[-1].ended
+    assert [gap.instance for gap in journey.gaps] == told

@@ -14,16 +14,20 @@ from services.gateway.protocols.dealings import LARGE
 _SIZES = st.one_of(st.integers(1, 50), st.integers(LARGE - 2, LARGE + 2), st.integers(LARGE, 4 * LARGE))
 
 
-@given(_SIZES, st.lists(st.floats(0, 1), max_size=8), st.booleans())
-def test_as_it_came(size: int, cuts: list[float], lent: bool) -> None:
-    """Cut anywhere, also into nothing; what was lent is something else by then."""
+@given(_SIZES, st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=8), st.booleans())
+def test_as_it_came(size: int, cuts: list[tuple[float, bool]], lent: bool) -> None:
+    """Cut anywhere, also into nothing, in any number of reads; what a read lent is something else by the next."""
     body = bytes(number * 7 % 256 for number in range(size))
-    gathered, at = Gathered(size), 0
-    for end in (*sorted(round(cut * size) for cut in cuts), size):
-        room = bytearray(body[at:end])
-        gathered.add(memoryview(room) if lent else bytes(room))
-        room[:] = bytes(len(room))
+    gathered, at, rooms = Gathered(size), 0, list[bytearray]()
+    for cut, read_ends in (*sorted(cuts), (1.0, False)):
+        end = round(cut * size)
+        rooms.append(bytearray(body[at:end]))
+        gathered.add(memoryview(rooms[-1]) if lent else bytes(rooms[-1]))
         at = end
+        if read_ends:
+            gathered.keep()
+            for room in rooms:
+                room[:] = bytes(len(room))
     assert gathered.take() == body
 
 
@@ -37,6 +41,7 @@ def test_memory(come: float, most: float) -> None:
         gathered = Gathered(size)
         for _ in range(round(come * 100)):
             gathered.add(memoryview(piece))
+            gathered.keep()
         used, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -44,15 +49,18 @@ def test_memory(come: float, most: float) -> None:
     assert gathered
 
 
-def test_nothing_is_copied_when_it_is_whole() -> None:
-    """Twice the size is never taken."""
+@pytest.mark.parametrize(("reads", "lent"), [(1, True), (8, True), (8, False)])
+def test_nothing_is_copied_when_it_is_whole(reads: int, lent: bool) -> None:
+    """Twice the size is never taken, whether it comes in one read or in several."""
     size = 4 << 20
     piece = bytes(size // 8)
     tracemalloc.start()
     try:
         gathered = Gathered(size)
         for _ in range(8):
-            gathered.add(memoryview(piece))
+            gathered.add(memoryview(piece) if lent else bytes(memoryview(piece)))
+            if lent and reads > 1:
+                gathered.keep()
         assert len(gathered.take()) == size
         _, peak = tracemalloc.get_traced_memory()
     finally:

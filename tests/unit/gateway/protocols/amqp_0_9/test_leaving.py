@@ -123,13 +123,23 @@ def test_bytes_behind_it_that_are_no_frames() -> None:
     assert not book.engine.closing
 
 
+def test_beats_go_on() -> None:
+    """Until our close is said: a client that waits for a second would cut the connection off before it heard why."""
+    book, _, end = _leaves(_declare(1), _UNKNOWN, 1)
+    book.engine.beat()
+    assert book.raw() == b"\x08\0\0\0\0\0\0\xce"
+    book.engine.succeed(end)
+    assert book.closed_connection()[0] == 503
+    book.engine.beat()
+    assert book.raw() == b""
+
+
 def test_nothing_behind_it_is_asked() -> None:
-    """Nor are half a message or half a frame kept, nor beats sent: the connection will end."""
+    """Nor are half a message or half a frame kept: the connection will end."""
     book, _, end = _leaves(written(1, commands.Basic.Publish()), _UNKNOWN, 1, 2)
     begun = written(2, commands.Basic.Publish(), header.ContentHeader(body_size=10), b"12345")
     assert book.engine.receive(_declare(2) + content(1, b"y") + begun + b"\x08\0\0\0\0\0\0\xce") == []
     assert book.engine.incomplete == 0
-    book.engine.beat()
     book.engine.blocked("low on memory")
     assert book.raw() == b""
     book.engine.succeed(end)

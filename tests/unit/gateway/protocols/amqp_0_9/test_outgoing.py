@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pamqp import commands, header
 
-from services.common.errors import NotFound
+from services.common.errors import NotFound, SyntaxFault
 from services.gateway.answers import Deliveries, Returned
 from services.gateway.outcomes import ACCEPTED, PublishDisposition, PublishOutcome
 from services.gateway.protocols.amqp_0_9 import frames, outgoing
@@ -70,6 +70,27 @@ def test_deliveries_that_differ(sizes: tuple[int, int, int]) -> None:
         (None, 2),
         (None, None),
     ]
+
+
+@pytest.mark.parametrize("size", [0, 1, 4088, 4089, 20_000])
+def test_one_by_one_as_together(size: int) -> None:
+    """A delivery by itself is, byte for byte, what it is among others."""
+    bodies, properties = [bytes(size), bytes(1), bytes(size)], [_PROPERTIES, b"\x00\x00", b"\x08\x00\x07"]
+    together = b"".join(outgoing.deliveries(1, _deliveries(bodies, properties), 4096))
+    alone = [
+        outgoing.deliveries(1, _deliveries([body], [its], number), 4096)
+        for number, (body, its) in enumerate(zip(bodies, properties, strict=True), 1)
+    ]
+    assert b"".join(map(b"".join, alone)) == together
+
+
+@pytest.mark.parametrize("others", [[], ["k"], ["k" * 255, "k"]])
+def test_keys_that_are_too_long(others: list[str]) -> None:
+    """What no short string can say is the same fault alone and among others (4.2.5.3)."""
+    its = [facts("ex", key) for key in (*others, "k" * 256)]
+    deliveries = Deliveries("tag", 1, True, its, [_PROPERTIES] * len(its), [b"x"] * len(its))
+    with pytest.raises(SyntaxFault):
+        Playbook().running().engine.deliver(1, deliveries)
 
 
 def test_large_bodies_are_not_copied() -> None:

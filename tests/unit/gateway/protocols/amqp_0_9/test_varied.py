@@ -96,6 +96,26 @@ def test_most_of_a_stream_in_which_each_is_new_is_read_so(monkeypatch: pytest.Mo
     assert len({position for position in looked if position < sum(map(len, stream[1:]))}) <= 5
 
 
+def test_each_has_an_expiration_of_its_own() -> None:
+    """Whatever keys, exchanges and flags take turns: as they are read one by one."""
+    stream = b"".join(
+        content(
+            1,
+            b"x",
+            exchange=f"e{number % 2}",
+            routing_key=f"é{number % 3}",
+            mandatory=number % 5 == 0,
+            expiration=f"{number:06}",
+            priority=number % 4,
+        )
+        for number in range(200)
+    )
+    found = _read(stream, [])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Varied, "take", lambda *given: ([], ([], [], []), given[3]))
+        assert found == _read(stream, [])
+
+
 def test_messages_for_exchanges_in_turn_are_read_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where flags and channels take turns; each goes where it says."""
     book, looked = Playbook().running(1, 2), list[int]()
