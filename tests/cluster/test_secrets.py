@@ -300,8 +300,11 @@ def test_what_is_said(used: Used) -> None:
 def test_it_would_be_found(used: Used, tmp_path: Path) -> None:
     """The search finds a secret that is there: in a command, an environment, a file, a text, as clients write it."""
     [password, plain, basic] = SECRETS["wrong"]
-    command = [sys.executable, "-c", "input()", password]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, env={**os.environ, "X": plain.decode()}) as process:
+    command = [sys.executable, "-c", "print(flush=True); input()", password]
+    environment = {**os.environ, "X": plain.decode()}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout
+        process.stdout.readline()  # a process shows its command a moment after it was started
         found = {where for name, _, where in in_processes(SECRETS) - PROCESSES if name == "wrong"}
         process.communicate(b"\n")
     assert found == {"cmdline", "environ"}
