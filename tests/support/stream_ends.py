@@ -109,7 +109,9 @@ async def grpc_serving(address: str, serve: Serve) -> AsyncIterator[str]:
 @asynccontextmanager
 async def grpc_call(address: str, method: str = METHOD, **more: Any) -> AsyncIterator[Any]:
     """A stream that a client of grpc.aio opens."""
-    async with grpc.aio.insecure_channel(address, options=UNLIMITED) as channel:
+    # Its own connection: else it may be one to a former server there, whose end gRPC's runtime has not heard of yet.
+    options = [*UNLIMITED, ("grpc.use_local_subchannel_pool", 1)]
+    async with grpc.aio.insecure_channel(address, options=options) as channel:
         call = channel.stream_stream(method)(**more)
         yield call
         call.cancel()
