@@ -304,7 +304,10 @@ class Entries:
         waiting = [entry for entry in entries if entry.state in WAITING]
         for entry in waiting:
             self.expiring.disown(entry)
-        return [self._withdraw(entry) for entry in waiting]
+        taken = [self._withdraw(entry) for entry in waiting]
+        if self.ring is not None:  # what goes out of the middle of a list is another object from then on
+            self.ring.came(taken)
+        return taken
 
     def pop(self) -> Entry | None:
         """Takes out the first in the order, though it stands aside: of a queue that may have too much."""

@@ -142,3 +142,25 @@ def test_beside_a_naive_list(steps: list[tuple[str | int, int]], limit: int) -> 
             if step in (pb.ACCEPT, pb.REJECT):
                 kept.remove(uid)
         assert here(machine) == kept
+
+
+@pytest.mark.parametrize("claimed", [1, 2, 3])
+def test_what_was_claimed_before_it_came_goes(ring: Make, claimed: int) -> None:
+    """A client has it from the former owner, and its publisher sent it again: it goes like others of its age."""
+    machine = ring(max_length=3)
+    machine.consumer(held=[claimed], again=True, messages=0)
+    machine.publish(3)
+    machine.publish(2)
+    assert here(machine) == [3, 4, 5]
+    machine.queue.settle(pb.RELEASE, [claimed], 0)
+    assert here(machine) == [3, 4, 5]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_what_is_being_moved_goes(ring: Make, place: int) -> None:
+    """Management has it, and its queue gets more than it may have."""
+    machine = ring(max_length=3)
+    machine.publish(3)
+    machine.queue.picking.take([list(machine.queue.entries())[place]], machine.link)
+    machine.publish(2)
+    assert here(machine) == [3, 4, 5]
