@@ -35,6 +35,7 @@ class Done(NamedTuple, Generic[T]):
 class _Asked(NamedTuple):
     decide: Callable[[Effects], Any]
     done: asyncio.Future[Any]
+    asker: str
 
 
 class Changes:
@@ -62,10 +63,13 @@ class Changes:
         self.version = version
         """What watchers have been told; the topology itself may be ahead of it."""
 
-    async def submit(self, decide: Callable[[Effects], T]) -> Done[T]:
-        """Carries `decide` out and returns when its effects are kept; raises what it raises, or Unavailable."""
+    async def submit(self, decide: Callable[[Effects], T], asker: str = "") -> Done[T]:
+        """Carries `decide` out and returns when its effects are kept; raises what it raises, or Unavailable.
+
+        `asker`: the watcher that asks, if one does.
+        """
         done: asyncio.Future[Done[T]] = asyncio.get_running_loop().create_future()
-        self._asked.append(_Asked(decide, done))
+        self._asked.append(_Asked(decide, done, asker))
         self._wake.set()
         return await done
 
@@ -139,7 +143,7 @@ class Changes:
                 break
         if effects.records:
             await self._store.put(effects.records)
-        self._publish(effects)
+        self._publish(effects, {asked.asker for asked in batch[: len(answers)]})
         for done, answer in answers:
             if not done.done():
                 done.set_result(Done(answer, self.version))
@@ -153,12 +157,12 @@ class Changes:
         self.version += 1
         self._watchers.close()
 
-    def _publish(self, effects: Effects) -> None:
+    def _publish(self, effects: Effects, askers: set[str]) -> None:
         """What is kept is told; nothing that hears of it can undo it."""
         effects.news.records = {key: record for key, record in effects.records.items() if key.kind in KINDS}
         if effects.news:
             self.version += 1
-            self._watchers.publish(self.version, effects.news)
+            self._watchers.publish(self.version, effects.news, askers)
 
     async def _put_again(self) -> None:
         """The store has everything when this returns, or says of what it will not have."""

@@ -81,6 +81,7 @@ class Watch:
                 return
             news, attachment.news = attachment.news, News()
             frame = self._frame(place, attachment, news)
+            frame.nobody_waits = attachment.awaited <= place.acknowledged
             beat_ms, attachment.beat_ms = attachment.beat_ms, 0
             # Whose lease has run out must not make anybody believe in a place: the next router may count by then.
             frame.beat_ms = beat_ms if beat_ms and self._lease.holds() else 0

@@ -10,6 +10,7 @@ import asyncio
 import heapq
 import json
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from services.common.clock import Clock
@@ -25,6 +26,7 @@ class Attachment:
     """One stream of a watcher: what it must still be told."""
 
     version: int
+    awaited: int = 0  # the last version whose acknowledgement is waited for
     news: News = field(default_factory=News)
     beat_ms: int = 0  # to be echoed
     evaluates: bool = False  # is told exchanges and bindings too
@@ -155,10 +157,11 @@ class Watchers:
 
     # -------------------------------------------------------------- versions
 
-    def publish(self, version: int, news: News) -> None:
+    def publish(self, version: int, news: News, askers: Collection[str] = ("",)) -> None:
         """Everybody attached whom it concerns is told; what a slow one has not been sent yet is merged.
 
-        All others hear of the version with the answer to their next beat: a binding wakes no queue process.
+        All others hear of the version with the answer to their next beat: a binding wakes no queue process. `askers`
+        wait for all but themselves: what one alone has asked, nobody waits for it to acknowledge.
         """
         for place in self._places.values():
             concerned = place.is_concerned(news)
@@ -167,6 +170,7 @@ class Watchers:
             if attachment := place.attachment:
                 attachment.version = version
                 if concerned:
+                    attachment.awaited = attachment.awaited if set(askers) == {place.member} else version
                     attachment.news.add(news)
                     attachment.wake.set()
 
@@ -177,10 +181,19 @@ class Watchers:
         """
         if version <= self._floor(asker):
             return
+        self._ask_for(version, asker)
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._ticket += 1
         heapq.heappush(self._waiting.setdefault(asker, []), (version, self._ticket, done))
         await done
+
+    def _ask_for(self, version: int, asker: str) -> None:
+        """Those who were told that nobody waits for them are told that somebody does."""
+        for member, place in self._places.items():
+            attachment = place.attachment
+            if member != asker and attachment and place.behind < version and attachment.awaited < version:
+                attachment.awaited = attachment.version
+                attachment.wake.set()
 
     def _floor(self, asker: str) -> float:
         return min((place.behind for member, place in self._places.items() if member != asker), default=math.inf)

@@ -93,7 +93,7 @@ class Writer:
         def decide(effects: Effects) -> Outcome:
             return self._topology.change(request, effects)
 
-        outcome, version = await self._changes.submit(decide)
+        outcome, version = await self._changes.submit(decide, asker)
         await self._watchers.settled(version, asker)
         reply = router_pb2.ChangeReply(created=outcome.created, version=version)
         if outcome.queue:

@@ -125,6 +125,7 @@ class TopologyClient:
         self._synced = asyncio.Event()
         self._placed = asyncio.Event()
         self._heard = False  # a frame came on this stream
+        self._acknowledged = 0  # the last version that it has said it routes by
         self._leaving = False
         # A queue process is not told of every version.
         self._asker: Metadata = () if role == QUEUE_PROCESS else ((ASKER_KEY, member),)
@@ -305,8 +306,9 @@ class TopologyClient:
         yield router_pb2.WatcherFrame(leaving=True)
 
     def _frame(self, beat: float) -> router_pb2.WatcherFrame:
+        self._acknowledged = self.version
         # Rounded down: the place must not seem safe for longer than it is.
-        return router_pb2.WatcherFrame(acknowledged=self.version, beat_ms=int(beat * 1000))
+        return router_pb2.WatcherFrame(acknowledged=self._acknowledged, beat_ms=int(beat * 1000))
 
     def _hear(self, frame: router_pb2.TopologyFrame) -> None:
         known = self.version
@@ -317,8 +319,9 @@ class TopologyClient:
         if frame.beat_ms:
             self._heard_beat(frame.beat_ms / 1000)
         if self.version != known:
-            self._wake.set()
             self._look_again()
+        if self.version != self._acknowledged and not frame.nobody_waits:
+            self._wake.set()
 
     def _look_again(self) -> None:
         newer, self._for_newer = self._for_newer, []

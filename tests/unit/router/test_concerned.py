@@ -152,3 +152,41 @@ async def test_a_silent_queue_process_holds_up_no_binding(cluster: Any, until: A
     await silent.acknowledge(frame.version)
     await declared
     await silent.channel.close()
+
+
+async def test_nobody_waits_for_who_alone_has_asked() -> None:
+    """It is told so with the news; what others have asked too, or ask about later, it has to acknowledge."""
+    house = _House()
+    other = house.attach(ExpectedWatcher("other", "gateway", ""), 1)
+    house.watchers.publish(2, _bound(), {"g"})
+    assert (house.gateway_stream.awaited, other.awaited) == (0, 2)
+    house.watchers.publish(3, _bound(), {"g", "other"})
+    assert (house.gateway_stream.awaited, other.awaited) == (3, 3)
+    house.watchers.publish(4, _bound(), {"g"})
+    house.gateway_stream.wake.clear()
+    assert not await house.settled(4, "g")
+    assert not house.gateway_stream.wake.is_set()
+    assert not await house.settled(4, "other")
+    assert house.gateway_stream.wake.is_set()
+    assert house.gateway_stream.awaited == 4
+
+
+async def test_a_change_that_was_made_before(cluster: Any) -> None:
+    """By the wire: who made it had nothing to acknowledge; for who asks for the same again, it is asked to."""
+    await cluster.start_router()
+    first, second = await cluster.watch("g1"), await cluster.watch("g2")
+    told = list[bool]()
+    hear = first._hear
+
+    def noted(frame: router_pb2.TopologyFrame) -> None:
+        told.append(frame.nobody_waits)
+        hear(frame)
+
+    first._hear = noted
+    declare = cluster.request("declare_exchange", name="there", type="direct")
+    await first.change(declare)
+    assert told
+    assert all(told)
+    await second.change(declare)
+    assert not all(told)
+    assert first._acknowledged == first.version
