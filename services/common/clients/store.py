@@ -13,6 +13,7 @@ from services.common.clients.calls import result
 from services.common.clients.peer import Peer
 from services.common.clients.renewals import Renewals
 from services.common.clients.store_journal import Journal
+from services.common.clients.whole_snapshots import whole_snapshots
 from services.common.errors import BrokerError
 from services.common.partition import partition_in
 from services.rpc import store_pb2 as pb
@@ -126,10 +127,11 @@ class StoreClient:
         """All records of `kinds`, then changes; reconnects for ever.
 
         A message with `snapshot` that follows one with `last` (or is the first) begins a new snapshot: forget what was
-        before it. A snapshot comes first, after a reconnect, and when this watcher was too slow for the changes.
+        before it. A snapshot comes first, after a reconnect, and when this watcher was too slow for the changes. Of one
+        that breaks off nothing comes.
         """
         request = pb.WatchRecordsRequest(kinds=kinds)
-        return self._watch(lambda stub: stub.WatchRecords(request, wait_for_ready=True))
+        return self._watch(lambda stub: whole_snapshots(stub.WatchRecords(request, wait_for_ready=True)))
 
     async def commit_transaction(self, transaction: int, parts: int) -> pb.TransactionOutcome:
         """Decides a transaction of which exactly `parts` frames are staged; asked again, gives the same decision."""

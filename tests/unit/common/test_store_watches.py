@@ -25,9 +25,30 @@ class Store(store_pb2_grpc.StoreServicer):
         await asyncio.Event().wait()
 
 
-async def _serve(address: str) -> Server:
+class BreaksOff(store_pb2_grpc.StoreServicer):
+    """Tells the first watch half of what there is; by the next one that is gone, and there is something else."""
+
+    def __init__(self) -> None:
+        self.watches = 0
+
+    async def WatchRecords(self, _request: object, _context: object) -> AsyncIterator[pb.Records]:  # type: ignore[override]  # noqa: N802
+        self.watches += 1
+        if self.watches == 1:
+            yield _part("gone")
+            return
+        yield _part("there")
+        yield _part("there, too", last=True)
+        yield pb.Records(records=[pb.Record(key="news")])
+        await asyncio.Event().wait()
+
+
+def _part(key: str, *, last: bool = False) -> pb.Records:
+    return pb.Records(records=[pb.Record(key=key)], snapshot=True, last=last)
+
+
+async def _serve(address: str, store: store_pb2_grpc.StoreServicer | None = None) -> Server:
     server = Server(address, ["hopline.store.Store"])
-    store_pb2_grpc.add_StoreServicer_to_server(Store(), server.grpc)
+    store_pb2_grpc.add_StoreServicer_to_server(store or Store(), server.grpc)
     await server.listen()
     return server
 
@@ -55,3 +76,17 @@ async def test_an_interruption_is_told_once(tmp_path: Path) -> None:
     await server.stop(0)
     await client.close()
     assert [line["event"] for line in told] == ["watches of the store are interrupted, will reconnect"] * 2
+
+
+async def test_a_snapshot_that_breaks_off(tmp_path: Path) -> None:
+    """Nothing of it is told: who follows would take it for the beginning of the next one, with what is gone by then."""
+    address, heard = f"unix:{tmp_path}/store.sock", list[str]()
+    client, server = StoreClient(address), await _serve(address, BreaksOff())
+    async with asyncio.timeout(10):
+        async for batch in client.watch_records():
+            heard += [record.key for record in batch.records]
+            if not batch.snapshot:
+                break
+    await client.close()
+    await server.stop(0)
+    assert heard == ["there", "there, too", "news"]
