@@ -1,4 +1,4 @@
-"""What has to be known before a consumer is attached."""
+"""What has to be known before a consumer is attached, and those that wait for it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,34 @@ from services.queue.host import Host
 from services.queue.machine.queue import Queue
 from services.queue.partitions.partition import Awaited
 from services.rpc import queue_pb2 as pb
+
+
+class Awaiting:
+    """Attaches of one link that wait, each of them for something that is awaited."""
+
+    def __init__(self) -> None:
+        self._attaches: dict[int, tuple[Awaited, pb.AttachConsumer]] = {}  # by consumer
+
+    def add(self, awaited: Awaited, attach: pb.AttachConsumer) -> None:
+        """It waits from now on; one that asked for the same consumer does not any more."""
+        self._attaches[attach.consumer] = awaited, attach
+
+    def of(self, handle: int) -> Awaited | None:
+        """What this consumer waits for."""
+        found = self._attaches.get(handle)
+        return found and found[0]
+
+    def take(self, attach: pb.AttachConsumer) -> Awaited | None:
+        """It waits no more, for what this gives; None if it did not, or has been asked for anew."""
+        awaited, latest = self._attaches.get(attach.consumer, (None, None))
+        if latest is not attach:
+            return None
+        del self._attaches[attach.consumer]
+        return awaited
+
+    def clear(self) -> None:
+        """The link is over."""
+        self._attaches.clear()
 
 
 def decided_first(host: Host, queue: Queue, attach: pb.AttachConsumer) -> Awaited | None:

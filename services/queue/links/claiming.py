@@ -33,13 +33,14 @@ _FAULTS = 3  # of one queue's looks: then it goes on without what is not found
 class _Claiming(Awaited):
     """Of one queue: `open` claims have parts that are not carried out, `then` is done when nothing is left.
 
-    Before that comes what is `given_back` of what is claimed: it has its place again. After that the queue goes on, and
-    what has waited for it is carried out. `faults`: steps that failed.
+    Before that comes, when all is `found`, what is `given_back` of it: it has its place again. After that the queue
+    goes on, and what has waited for it is carried out. `faults`: steps that failed.
     """
 
     links: dict[PeerLink, None] = field(default_factory=dict)
     open: int = 0
     faults: int = 0
+    found: bool = False
     given_back: list[Callable[[], None]] = field(default_factory=list)
     then: list[Callable[[], None]] = field(default_factory=list)
 
@@ -71,7 +72,7 @@ class Claims:
         if link not in its.links:
             its.links[link] = None
             self._links[link] = self._links.get(link, 0) + 1
-        its.open += 1
+        its.open, its.found = its.open + 1, False
         # Not in this turn: to read the frame took long, and others in it may hold what would be delivered.
         for first in range(0, len(held), turn.CLAIMED):
             some = slice(first, first + turn.CLAIMED)
@@ -100,10 +101,11 @@ class Claims:
     def give_back(self, queue: Queue, link: PeerLink, work: Callable[[], None]) -> bool:
         """Whether `link` claims something of the queue: then this is done when it has it, wherever the queue is then.
 
-        What it gives back sooner would be found behind that, and stay its own for ever.
+        What it gives back sooner would be found behind that, and stay its own for ever. `work` puts into turns what it
+        does: the queue goes on behind that.
         """
         its = self._queues.get(queue) if self._queues else None
-        if its is None or link not in its.links:
+        if its is None or its.found or link not in its.links:
             return False
         its.given_back.append(work)
         return True
@@ -165,7 +167,17 @@ class Claims:
             if more:
                 self._turns.later(turn.AT_ONCE, partial(self._look, queue, its, walk))
             else:
-                self._end(queue, its)
+                self._all_found(queue, its)
+
+    def _all_found(self, queue: Queue, its: _Claiming) -> None:
+        if its.open:  # more was claimed while some was given back: that comes here, too
+            return
+        its.found, given_back, its.given_back = True, its.given_back, []
+        if given_back:
+            for_each("giving back what was claimed", given_back, call)
+            self._turns.later(0, partial(self._all_found, queue, its))
+        else:
+            self._end(queue, its)
 
     def _end(self, queue: Queue, its: _Claiming) -> None:
         del self._queues[queue]
@@ -173,7 +185,6 @@ class Claims:
         freed = [link for link in its.links if self._is_free(link)]
         for link in its.links:
             self._keep_claimable(link)
-        for_each("giving back what was claimed", its.given_back, call)
         if self._is_here(queue):
             for_each("serving a queue whose messages are claimed", its.then, call)
             by_itself(

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from services.common.containment import for_each
-from services.queue.links.parts import Span, cut, size_of_all, spans_of
+from services.queue.links.parts import Span, cut, spans_of, work_of
 from services.queue.machine.claims import FINAL
 from services.rpc.queue_pb2 import LinkFrame, Settle
 
@@ -29,7 +29,7 @@ class LastWords:
     def say(self, words: Sequence[Settle], then: Callable[[], None]) -> None:
         """Begins to. Only `then`, when all are said, it is over for those who wait for what the stream still says."""
         for spans in spans_of(words) if words else ():
-            self._host.turns.do(size_of_all(spans), partial(self._settle, spans))
+            self._host.turns.do(work_of(spans), partial(self._settle, spans))
         self._host.turns.do(0, partial(self._said, then))
 
     def _said(self, then: Callable[[], None]) -> None:

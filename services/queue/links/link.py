@@ -16,7 +16,7 @@ from services.queue.journal.batches import Batches
 from services.queue.journal.content import Source
 from services.queue.journal.ticket import Receipt
 from services.queue.links import publishing, requests, settling
-from services.queue.links.attaching import decided_first
+from services.queue.links.attaching import Awaiting, decided_first
 from services.queue.links.consumer_events import attached, cancelled, detached
 from services.queue.links.draining import end_credit
 from services.queue.links.ending import end
@@ -56,11 +56,12 @@ class PeerLink(Holder):
         self.deliveries = self.outbox.deliveries
         self._host, self._wake, self.fail = host, wake, fail
         self.consumers: dict[int, tuple[Consumer, Queue]] = {}
-        self._awaiting: dict[int, tuple[Awaited, pb.AttachConsumer]] = {}  # by consumer
+        self.awaiting = Awaiting()
         self.touched: WeakKeyDictionary[Queue, None] = WeakKeyDictionary()  # in the order of use
         self._transactions = Transactions(host, self)
         self._suspended: list[tuple[pb.LinkFrame, Sequence[Raw]]] = []
-        self._settling = 0  # frames with settlements, so far
+        self._settling = 0  # frames with settlements, so far …
+        self._receipt = self._next_receipt()  # … and that of the next one, some of which may be carried out ahead
         self.name = self.member = ""  # `member` is whom the peer addresses: perhaps a former one at this address
         self.selections: dict[int, Selecting] = {}  # by their requests
         self.told = PeerReports(host.registry)
@@ -159,7 +160,7 @@ class PeerLink(Holder):
         for_each("detaching a consumer", consumers.values(), partial(self._leave_queue, now=now))
         # Not before: what becomes free by one of them must not be delivered to another consumer of this stream.
         LastWords(self._host, self, late).say(words, self._transactions.close)
-        self._awaiting.clear()
+        self.awaiting.clear()
         if self._tells:
             self._host.departed[self.origin] = self
             self._host.tasks.start(self._end_later(), f"link of {self.name} ends")
@@ -330,7 +331,7 @@ class PeerLink(Holder):
         return queue
 
     def _await(self, awaited: Awaited, attach: pb.AttachConsumer, waiting: list[Callable[[], None]]) -> None:
-        self._awaiting[attach.consumer] = (awaited, attach)
+        self.awaiting.add(awaited, attach)
         kept = selector(attach.selector) if attach.selector else None  # it is at hand, and shall be then
         waiting.append(partial(self._attach_later, attach, kept))
 
@@ -344,11 +345,8 @@ class PeerLink(Holder):
             touched[queue] = None  # it may have been the single active one
 
     def _attach_later(self, attach: pb.AttachConsumer, _kept: Selector | None) -> None:
-        partition, latest = self._awaiting.get(attach.consumer, (None, None))
-        if partition is None or latest is not attach:
-            return
-        del self._awaiting[attach.consumer]  # or its credit and detach would wait again, for what is being replayed
-        if self.broken:
+        partition = self.awaiting.take(attach)  # or its credit and detach would wait again, for what is being replayed
+        if partition is None or self.broken:
             return
         now, touched = self._host.now(), dict[Queue, None]()
         tell = partial(self._not_attached, touched)
@@ -357,16 +355,20 @@ class PeerLink(Holder):
         partition.waiting += [partial(self._begin_when_claimed, queue) for queue in touched]
 
     def _settle_all(self, settles: Sequence[pb.Settle], now: int) -> None:
-        self._settling += 1
         for_each("settling deliveries", settles, partial(self.settle, now=now))
-        self._host.safe_soon(Receipt(partial(self.outbox.settled, self._settling)))
+        self._host.safe_soon(self._receipt)
+        self._settling += 1
+        self._receipt = self._next_receipt()
+
+    def _next_receipt(self) -> Receipt:
+        return Receipt(partial(self.outbox.settled, self._settling + 1))
 
     def settle(self, settle: pb.Settle, now: int) -> None:
         """As the gateway has said it; of a transaction it is kept until that is decided."""
         if settle.transaction:
             self._transactions.settle(settle)
         else:
-            settling.settle(self._host, self, self.outbox, settle, now)
+            settling.settle(self._host, self, self.outbox, settle, now, self._receipt)
 
     def _credit_all(self, granted: Iterable[pb.Credit], now: int) -> None:
         for_each("giving a consumer credit", granted, partial(self._credit, now=now), self._not_served)
@@ -379,16 +381,16 @@ class PeerLink(Holder):
         if found := self.consumers.get(credit.consumer):
             found[1].credit(found[0], credit.messages, credit.bytes, now)
             end_credit(self._host, self.outbox, credit, self.consumers)
-        elif awaited := self._awaiting.get(credit.consumer):
-            awaited[0].waiting.append(partial(self._credit_all, (credit,), now))
+        elif awaited := self.awaiting.of(credit.consumer):
+            awaited.waiting.append(partial(self._credit_all, (credit,), now))
 
     def _detach_all(self, handles: Iterable[int], now: int) -> None:
         tell: Callable[[int, BrokerError], object] = lambda handle, _: self.outbox.frame.detached.append(handle)  # noqa: E731
         for_each("detaching a consumer", handles, partial(self._detach, now=now), tell)
 
     def _detach(self, handle: int, now: int) -> None:
-        if awaited := self._awaiting.get(handle):
-            awaited[0].waiting.append(partial(self._detach_all, (handle,), now))
+        if awaited := self.awaiting.of(handle):
+            awaited.waiting.append(partial(self._detach_all, (handle,), now))
             return
         if found := self.consumers.pop(handle, None):
             consumer, queue = found

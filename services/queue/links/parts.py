@@ -27,7 +27,11 @@ def size_of(settles: Sequence[Settle]) -> int:
 
 
 def _work(settle: Settle) -> int:
-    return len(settle.uids) * (_ANNOTATED if settle.annotations else 1)
+    return len(settle.uids) * _each(settle)
+
+
+def _each(settle: Settle) -> int:
+    return _ANNOTATED if settle.annotations else 1
 
 
 def _without_uids(settle: Settle) -> Settle:
@@ -42,7 +46,7 @@ def spans_of(settles: Sequence[Settle]) -> Iterator[list[Span]]:
     """As many of them as go in one turn, in order, for `cut`: one list at least, perhaps an empty one."""
     spans, room = list[Span](), turn.AT_ONCE
     for settle in settles:
-        at, count, each = 0, len(settle.uids), _ANNOTATED if settle.annotations else 1
+        at, count, each = 0, len(settle.uids), _each(settle)
         if settle.transaction:
             spans.append(Span(settle, 0, 0))
             continue
@@ -57,9 +61,9 @@ def spans_of(settles: Sequence[Settle]) -> Iterator[list[Span]]:
     yield spans
 
 
-def size_of_all(spans: Iterable[Span]) -> int:
-    """How many are settled now."""
-    return sum(span.end - span.first for span in spans)
+def work_of(spans: Iterable[Span]) -> int:
+    """How many are settled now, those with annotations as so many others."""
+    return sum((span.end - span.first) * _each(span.settle) for span in spans)
 
 
 def cut(spans: Iterable[Span]) -> list[Settle]:

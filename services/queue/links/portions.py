@@ -2,7 +2,7 @@
 them waits. A client that acknowledges, or leaves with, a million deliveries must not cost this process its leases, nor
 may hundreds of consumers with long selectors that come to another owner.
 
-What is given back with the claim for it is not cut: it is heard behind that.
+What is given back with the claim for it is not cut here: it is heard behind that.
 """
 
 from __future__ import annotations

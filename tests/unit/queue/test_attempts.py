@@ -40,5 +40,5 @@ def test_given_back_untried() -> None:
     host.registry.settling.return_value, queue.not_others.side_effect = queue, lambda uids, _: list(uids)
     host.claims.give_back.return_value = False
     for had in (True, False):
-        settle(host, Mock(), Mock(), pb.Settle(queue_id=1, outcome=pb.RESTORE, had=had, uids=[1]), now=0)
+        settle(host, Mock(), Mock(), pb.Settle(queue_id=1, outcome=pb.RESTORE, had=had, uids=[1]), 0, Mock())
     assert queue.settle.mock_calls == [call(pb.RETURN, [1], 0), call(pb.RESTORE, [1], 0)]

@@ -158,7 +158,7 @@ async def test_last_words_are_cut_up_as_they_are_settled(
     """Nor all that a stream had said when it ended."""
     link, queue_id = await holding(house)
     host, cuts, over = house.queues["queue-1"]._host, list[int](), list[int]()
-    monkeypatch.setattr(last_words, "cut", lambda spans: (cuts.append(parts.size_of_all(spans)), parts.cut(spans))[1])
+    monkeypatch.setattr(last_words, "cut", lambda spans: (cuts.append(parts.work_of(spans)), parts.cut(spans))[1])
     [its] = [each for each in host.links if each.name == "test"]
     words = [pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=link.uids[at : at + 30]) for at in range(0, MANY, 30)]
     last_words.LastWords(host, its, host.late.begin(its)).say(words, lambda: over.append(1))
@@ -171,6 +171,8 @@ async def test_last_words_are_cut_up_as_they_are_settled(
 def test_what_is_written_anew() -> None:
     """Messages that are given annotations take the time of many others, so that fewer of them go in one turn."""
     settles = [pb.Settle(outcome=pb.RELEASE, uids=range(90), annotations=b"some"), pb.Settle(uids=range(10))]
-    sizes = [parts.size_of_all(spans) for spans in parts.spans_of(settles)]
+    spans = list(parts.spans_of(settles))
+    sizes = [sum(span.end - span.first for span in some) for some in spans]
     assert (max(sizes), sum(sizes)) == (20, 100)
-    assert parts.size_of(settles) > turn.AT_ONCE
+    work = list(map(parts.work_of, spans))
+    assert (max(work), sum(work)) == (turn.AT_ONCE, parts.size_of(settles))
