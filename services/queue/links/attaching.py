@@ -6,7 +6,7 @@ from services.common.selectors.selector import is_compiled
 from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.machine.queue import Queue
-from services.queue.partitions.partition import Awaited
+from services.queue.partitions.partition import Awaited, Partition
 from services.rpc import queue_pb2 as pb
 
 
@@ -15,15 +15,23 @@ class Awaiting:
 
     def __init__(self) -> None:
         self._attaches: dict[int, tuple[Awaited, pb.AttachConsumer]] = {}  # by consumer
+        self._claims: dict[int, int] = {}  # by queue that is here: the last one's consumer that says what is held
 
     def add(self, awaited: Awaited, attach: pb.AttachConsumer) -> None:
         """It waits from now on; one that asked for the same consumer does not any more."""
         self._attaches[attach.consumer] = awaited, attach
+        if attach.held and not isinstance(awaited, Partition):  # one that leaves does not come back
+            self._claims[attach.queue_id] = attach.consumer
 
     def of(self, handle: int) -> Awaited | None:
         """What this consumer waits for."""
         found = self._attaches.get(handle)
         return found and found[0]
+
+    def claim_of(self, queue_id: SlotId) -> Awaited | None:
+        """What that waits for which says what is held of a queue that is here."""
+        handle = self._claims.get(queue_id) if self._claims else None
+        return None if handle is None else self.of(handle)
 
     def take(self, attach: pb.AttachConsumer) -> Awaited | None:
         """It waits no more, for what this gives; None if it did not, or has been asked for anew."""
@@ -31,11 +39,14 @@ class Awaiting:
         if latest is not attach:
             return None
         del self._attaches[attach.consumer]
+        if self._claims.get(attach.queue_id) == attach.consumer:
+            del self._claims[attach.queue_id]
         return awaited
 
     def clear(self) -> None:
         """The link is over."""
         self._attaches.clear()
+        self._claims.clear()
 
 
 def decided_first(host: Host, queue: Queue, attach: pb.AttachConsumer) -> Awaited | None:

@@ -46,7 +46,9 @@ def settle(host: Host, holder: PeerLink, outbox: Outbox, said: pb.Settle, now: i
 
 def _waits(host: Host, queue: Queue, later: _Later) -> bool:
     """Whether what is given back is claimed first: what is not found yet would stay its holder's for ever."""
-    if not host.claims.give_back(queue, later.holder, later.settle_in_turns):
+    if awaited := later.holder.awaiting.claim_of(queue.options.queue_id):
+        awaited.waiting.append(later.settle)
+    elif not host.claims.give_back(queue, later.holder, later.settle_in_turns):
         return False
     later.receipt.pending += 1
     return True

@@ -38,7 +38,8 @@ def test_given_back_untried() -> None:
     """A gateway says so of what it calls restored: a process of a former release would not know another word."""
     queue, host = Mock(), Mock()
     host.registry.settling.return_value, queue.not_others.side_effect = queue, lambda uids, _: list(uids)
-    host.claims.give_back.return_value = False
+    host.claims.give_back.return_value, holder = False, Mock()
+    holder.awaiting.claim_of.return_value = None
     for had in (True, False):
-        settle(host, Mock(), Mock(), pb.Settle(queue_id=1, outcome=pb.RESTORE, had=had, uids=[1]), 0, Mock())
+        settle(host, holder, Mock(), pb.Settle(queue_id=1, outcome=pb.RESTORE, had=had, uids=[1]), 0, Mock())
     assert queue.settle.mock_calls == [call(pb.RETURN, [1], 0), call(pb.RESTORE, [1], 0)]

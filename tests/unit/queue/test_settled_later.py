@@ -1,11 +1,13 @@
-"""Settlements that wait: for a claim of what they give back, for their partition."""
+"""Settlements that wait: for a claim of what they give back, for a deletion, for their partition."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from services.common.errors import Unavailable
 from services.common.topology.slots import SlotId
 from services.queue.links.in_turns import InTurns
 from services.queue.links.outbox import Outbox
@@ -14,7 +16,7 @@ from services.queue.machine.queue import Queue
 from services.queue.machine.settlement import EntrySettlement
 from services.queue.partitions.partition import PartitionState
 from services.rpc import queue_pb2 as pb
-from tests.support.many_claims import BODIES, FEW, MANY, holder, in_steps, stream_of, taker, waiting
+from tests.support.many_claims import BODIES, FEW, MANY, held_before, holder, in_steps, stream_of, taker, waiting
 from tests.support.queue_house import House, RawLink
 
 
@@ -99,6 +101,98 @@ async def test_more_is_claimed_in_between(house: House, turns: list[int], monkey
     assert link.bodies == BODIES
     assert (max(turns), sum(turns)) == (FEW, MANY - 1)
     assert not host.claims
+
+
+# -------------------------------------------------------------- behind a deletion
+
+
+class Router:
+    """Asked to delete a queue, it is not reached, once that is `over`."""
+
+    def __init__(self) -> None:
+        self.asked, self.over = asyncio.Event(), asyncio.Event()
+
+    async def change(self, _request: object) -> None:
+        self.asked.set()
+        await self.over.wait()
+        raise Unavailable("no router")
+
+
+async def deleting(house: House, queue_id: int, monkeypatch: pytest.MonkeyPatch, **conditions: bool) -> Router:
+    """Somebody has asked for it, and the router has not answered."""
+    router, link = Router(), await house.link(origin=1009)
+    monkeypatch.setattr(house.queues["queue-1"]._host.topology, "change", router.change)
+    await link.send(requests=[pb.QueueRequest(id=1, delete=pb.DeleteRequest(queue_id=queue_id, **conditions))])
+    await router.asked.wait()
+    return router
+
+
+async def claiming(house: House, link: RawLink, queue_id: int, uids: list[int]) -> None:
+    """Claims and gives back, and returns when that waits."""
+    await link.send(attaches=[holder(queue_id, uids, stray=True)], settles=[tried(queue_id, uids)])
+    registry, wanted = house.queues["queue-1"]._host.registry, SlotId(queue_id)
+
+    def waits() -> object:
+        awaited = registry.awaited(wanted) or registry.deleting.awaited(wanted)
+        return awaited and awaited.claiming
+
+    await link.until(waits, 8)
+
+
+async def test_a_queue_that_stays(house: House, monkeypatch: pytest.MonkeyPatch, receipts: list[int]) -> None:
+    """What a gateway gave back while it was to be deleted is others', at its place; only then it hears of it."""
+    queue_id, link, uids = await waiting(house)
+    await knows(link)
+    router = await deleting(house, queue_id, monkeypatch)
+    await claiming(house, link, queue_id, uids[:2])
+    assert not receipts
+    router.over.set()
+    other = await house.link(origin=1001)
+    await other.attach(queue_id)
+    await other.until(lambda: other.bodies == BODIES, 8)
+    await link.until(lambda: receipts == [1], 8)
+
+
+async def test_an_empty_queue_that_stays(house: House, monkeypatch: pytest.MonkeyPatch, receipts: list[int]) -> None:
+    """The same of one that was to be deleted since nothing waited in it."""
+    queue_id, former = await held_before(house)
+    router = await deleting(house, queue_id, monkeypatch, if_empty=True)
+    link, other = await house.link(), await house.link(origin=1001)
+    await claiming(house, link, queue_id, former.uids)
+    assert not receipts
+    router.over.set()
+    await other.attach(queue_id)
+    await other.until(lambda: other.bodies == BODIES, 8)
+    await link.until(lambda: receipts == [1], 8)
+
+
+async def test_its_stream_is_another_by_then(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gateway says it again on that one: what the former one said does not give it to a consumer before that."""
+    queue_id, link, uids = await waiting(house)
+    host = house.queues["queue-1"]._host
+    router = await deleting(house, queue_id, monkeypatch)
+    await claiming(house, link, queue_id, uids[:1])
+    former = stream_of(host, 1000)
+    again = await house.link()
+    await again.until(lambda: former.broken, 8)
+    await again.send(attaches=[taker(queue_id)])
+    await claiming(house, again, queue_id, uids[:1])
+    await again.until(lambda: stream_of(host, 1000).awaiting.of(7), 8)
+    router.over.set()
+    await again.until(lambda: len(again.uids) >= MANY, 8)
+    assert again.uids == uids
+
+
+async def test_its_partition_leaves(house: House) -> None:
+    """What is given back then is given back at once, for the next owner: the claim is refused."""
+    queue_id, former = await held_before(house)
+    registry, queue = house.queues["queue-1"]._host.registry, queue_of(house, queue_id)
+    partition = registry.partition_of(SlotId(queue_id))
+    assert partition
+    registry.suspend(partition)
+    link = await house.link()
+    await claiming(house, link, queue_id, former.uids)
+    assert (len(queue.unsettled), partition.waiting) == (0, [])
 
 
 # -------------------------------------------------------------- receipts
