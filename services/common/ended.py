@@ -1,4 +1,4 @@
-"""How programs ended that a supervisor starts again, and that do not serve yet: in files, for whoever tells of it."""
+"""How programs ended that a supervisor starts again: in files of its run folder, for whoever tells of it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Final
 
 ENDED: Final = ".ended"
-"""The supervisor writes one line to <program>.ended in the run folder."""
+"""One line in <program>.ended, as long as the program does not serve again."""
+FORMER: Final = ".former"
+"""The same line from then on: how the process before this one ended."""
 
 
-def ended(folder: Path) -> dict[str, str]:
-    """What it says, by program."""
+def ended(folder: Path, kind: str = ENDED) -> dict[str, str]:
+    """What the files of a kind say, by program."""
     found: dict[str, str] = {}
-    for path in folder.glob(f"*{ENDED}"):
+    for path in folder.glob(f"*{kind}"):
         try:
             found[path.stem] = path.read_text().strip()
         except (OSError, ValueError):

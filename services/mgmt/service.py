@@ -34,7 +34,6 @@ from services.common.metrics.meters import Meters
 from services.common.restored import RECORD_KIND as RESTORED_KIND
 from services.common.runtime import Tasks
 from services.common.secrets_key import secrets_note
-from services.common.watchers import RECORD_KIND as WATCHER_KIND
 from services.mgmt.access.grants import Grants
 from services.mgmt.access.guard import Guard
 from services.mgmt.access.tested import Tester
@@ -60,7 +59,7 @@ from services.mgmt.rabbitmq.definitions import Definitions
 from services.mgmt.rabbitmq.objects import Objects
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.restored import RestoredNote
-from services.mgmt.roll import Roll
+from services.mgmt.roll import GATEWAYS, Roll
 from services.mgmt.spans_note import spans_note
 from services.mgmt.stack_health import StackHealth
 from services.mgmt.tree.counts import Collector
@@ -166,7 +165,7 @@ class Service:
         stores.listeners.append(lambda: roll.update(STORE, stores.members))
         table.listeners.append(lambda: roll.update(ROLE, table.members))
         routers.listeners.append(lambda: roll.update(ROUTER, routers.members()))
-        self._tasks.start(roll.follow_gateways(self._store.watch_records([WATCHER_KIND])), name="follow gateways")
+        self._tasks.start(roll.follow_gateways(self._store.watch_records(GATEWAYS)), name="follow gateways")
 
     def _measure(self, instance: str) -> None:
         self._meters = Meters("mgmt", instance)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from services.common.clients.partition_table import PartitionTable
 from services.common.clients.stores import Stores
 from services.common.clock import Clock, monotonic
 from services.common.config import Settings
-from services.common.ended import ended
+from services.common.ended import FORMER, ended
 from services.common.grpc_channel import is_serving
-from services.mgmt.roll import OK, ROLES, SILENT, Roll, expected, explained, supervised
+from services.mgmt.roll import OK, ROLES, SILENT, Roll, expected, explained, replaced, supervised
 
 _DEADLINE = 0.5  # seconds for one health check
 _GOOD_FOR = 0.5  # seconds that a report is given again, so that many who poll cost no more than one
 _ANY_WILL_DO = ("router", "gateway")  # of which one that answers is enough
-_GONE = "gone"
 _BAD_FOR = 0.05  # a stack that comes up is noticed at once
 
 HealthCheck = Callable[[str, float], Awaitable[bool]]
@@ -104,22 +103,18 @@ class StackHealth:
             for role in ("store", *_ANY_WILL_DO)
             if states[role] == OK and members[role]
         }
-        reasons = {self._settings.address_of(name): how for name, how in ends.items() if _role(name) in ROLES}
-        each = {role: self._roll.states(role, serving, planned[role], reasons) for role in ROLES}
-        each["queue"] |= dict.fromkeys(replaced(self._table) & each["queue"].keys(), _GONE)
+        reasons = self._by_address(ends), self._by_address(ended(self._settings.run_folder, FORMER))
+        each = {role: self._roll.states(role, serving, planned[role], *reasons) for role in ROLES}
         found = {role: its for role, its in each.items() if its}
         away = {role: absent for role, absent in away.items() if absent}
         return Report(states, away, found, self._notes(), self._restored(), self._stores.does())
 
+    def _by_address(self, ends: Mapping[str, str]) -> dict[str, str]:
+        return {self._settings.address_of(name): how for name, how in ends.items() if _role(name) in ROLES}
+
 
 def _role(program: str) -> str:
     return program.partition("-")[0]
-
-
-def replaced(table: PartitionTable) -> set[str]:
-    """Members at whose address another one has joined since: they are gone, and their leases have not run out."""
-    latest = {address: member for member, address in table.members.items()}
-    return {member for member, address in table.members.items() if latest[address] != member}
 
 
 def store_state(table: PartitionTable) -> str:
@@ -133,7 +128,7 @@ def queue_state(table: PartitionTable, partitions: int, serving: set[str]) -> st
     alive = [owner for owner in table.owners.values() if owner.member in table.members]
     if silent := sorted({owner.address for owner in alive} - serving):
         return f"not serving: {', '.join(silent)}"
-    gone = replaced(table)
+    gone = replaced(table.members)  # their leases have not run out
     if left := [owner for owner in alive if owner.member in gone]:
         return f"the owners of {len(left)} partitions are gone, others have them in a moment"
     if len(alive) < partitions:

@@ -33,11 +33,13 @@ class Notes:
         else:
             self._unwritten.pop(path, None)
 
-    def remove(self, path: Path) -> None:
-        """It tells nothing any more."""
+    def move(self, path: Path, to: Path) -> None:
+        """What it tells, if anything, is told by another file from now on."""
         self._unwritten.pop(path, None)
         try:
-            path.unlink(missing_ok=True)
+            path.replace(to)
+        except FileNotFoundError:
+            return  # it told nothing
         except OSError as failure:
             log.warning("a file about the stack for other programs stays", path=str(path), reason=str(failure))
 

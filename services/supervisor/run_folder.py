@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from services.common.ended import ENDED
+from services.common.ended import ENDED, FORMER
 from services.common.runtime import CannotStart
 from services.common.streams.address import is_served
 from services.supervisor.notes import Notes
@@ -30,6 +30,7 @@ class RunFolder:
         for folder in sorted({data.absolute(), self._run}):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock(folder)
+        self._forget_programs()  # of a supervisor that was killed
         self.note_pid("supervisor", os.getpid())
 
     def __enter__(self) -> Self:
@@ -39,21 +40,25 @@ class RunFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Removes the files about programs, and unlocks."""
-        for path in (*self._run.glob("*.pid"), *self._run.glob(f"*{ENDED}")):
-            path.unlink(missing_ok=True)
+        self._forget_programs()
         self._unlock()
+
+    def _forget_programs(self) -> None:
+        for kind in (".pid", ENDED, FORMER):
+            for path in self._run.glob(f"*{kind}"):
+                path.unlink(missing_ok=True)
 
     def note_pid(self, name: str, pid: int) -> None:
         """Writes the process id of `name` to its file."""
         self.notes.write(self._run / f"{name}.pid", str(pid))
 
     def note_end(self, name: str, how: str) -> None:
-        """Writes to a file how `name` ended, while it does not serve again; "": it does."""
+        """Writes to a file how `name` ended; "": it serves again, so that was the former process."""
         path = self._run / f"{name}{ENDED}"
         if how:
             self.notes.write(path, how)
         else:
-            self.notes.remove(path)
+            self.notes.move(path, path.with_suffix(FORMER))
 
     async def clean(self, addresses: Iterable[str]) -> None:
         """Removes sockets that no process serves; raises CannotStart for one that is served, or has too long a path."""

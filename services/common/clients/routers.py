@@ -89,6 +89,7 @@ class Routers:
         self._last: Router | None = None  # the last router known to write
         self._store = store
         self._spread = zlib.crc32(name.encode())
+        self._members: dict[str, str] = {}
         self._serving: list[Router] = []
         self._changed = asyncio.Event()
         self._peers: dict[str, Peer[RouterAsyncStub]] = {}
@@ -106,8 +107,8 @@ class Routers:
             await peer.close()
 
     def members(self) -> dict[str, str]:
-        """The routers believed alive, with their addresses."""
-        return {router.member: router.address for router in self._serving}
+        """The routers believed alive, with their addresses, in the order in which they came."""
+        return self._members
 
     async def known(self) -> Router:
         """Waits until a router writes, and gives it."""
@@ -182,10 +183,8 @@ class Routers:
         async for table in self._store.watch_leases(ROLE):
             self.writer = _holder(table)
             self._last = self.writer or self._last
-            self._serving = sorted(
-                (Router(member.member, member.address) for member in table.members if member.address),
-                key=lambda router: router.member,
-            )
+            self._members = {member.member: member.address for member in table.members if member.address}
+            self._serving = [Router(*each) for each in sorted(self._members.items())]
             self._changed.set()
             self._changed = asyncio.Event()
             for waits in self._for_writer:

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from services.common.clients.routers import Replaced, Router, Routers
-from services.rpc.store_pb2 import Lease, LeaseTable
+from services.rpc.store_pb2 import Lease, LeaseTable, Member
 
 
 async def test_a_channel_is_closed() -> None:
@@ -34,6 +34,19 @@ class Compared(Router):
         return super().__eq__(other)
 
     __hash__ = Router.__hash__
+
+
+async def test_members_in_the_order_in_which_they_came() -> None:
+    """Of two at one address the later one is there, whatever their names; who asks goes by names, as others do."""
+
+    class Store:
+        async def watch_leases(self, role: str) -> AsyncIterator[LeaseTable]:
+            yield LeaseTable(members=[Member(member=name, role=role, address="r") for name in ("z", "a")])
+
+    routers = Routers(cast("Any", Store()), "test")
+    await routers._follow()
+    assert list(routers.members()) == ["z", "a"]
+    assert sorted(router.member for router in routers.evaluators()) == ["a", "z"]
 
 
 async def test_many_changes_at_once() -> None:

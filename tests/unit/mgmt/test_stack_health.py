@@ -222,6 +222,12 @@ async def test_how_a_member_ended(stack: Stack, settings: Settings) -> None:
     stack.roll.update("queue", {})
     stack.now = 1.0
     assert (await stack.health.report()).members["queue"]["queue-1-ab"] == "gone for 1 s: killed by SIGKILL"
+    (settings.run_folder / "queue-1.ended").rename(settings.run_folder / "queue-1.former")
+    stack.roll.update("queue", {"queue-1-ab": address, "queue-1-cd": address})
+    stack.down.clear()
+    stack.now = 2.0
+    its = (await stack.health.report()).members["queue"]
+    assert (its["queue-1-ab"], its["queue-1-cd"]) == ("gone: killed by SIGKILL", "ok")
 
 
 async def test_every_member(stack: Stack) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from services.common.ended import ended
+from services.common.ended import FORMER, ended
 from services.common.runtime import CannotStart
 from services.supervisor.run_folder import RunFolder
 
@@ -38,7 +38,7 @@ def test_pid_files(tmp_path: Path) -> None:
 
 
 def test_how_programs_ended(tmp_path: Path) -> None:
-    """It is on file until they serve again, or the supervisor ends."""
+    """It is on file until the supervisor ends: when they serve again, as the end of the process before."""
     run = tmp_path / "run"
     with RunFolder(tmp_path, run) as folder:
         folder.note_end("store", "killed")
@@ -46,8 +46,16 @@ def test_how_programs_ended(tmp_path: Path) -> None:
         assert ended(run) == {"store": "killed", "mgmt": "exit status 1"}
         folder.note_end("store", "")
         folder.note_end("router", "")
-        assert ended(run) == {"mgmt": "exit status 1"}
-    assert ended(run) == {}
+        assert (ended(run), ended(run, FORMER)) == ({"mgmt": "exit status 1"}, {"store": "killed"})
+    assert (ended(run), ended(run, FORMER)) == ({}, {})
+
+
+def test_a_supervisor_that_was_killed(tmp_path: Path) -> None:
+    """What is on file of its programs tells nothing of those that the next one starts."""
+    for name in ("queue-2.pid", "queue-2.ended", "queue-2.former"):
+        (tmp_path / name).write_text("1\n")
+    with RunFolder(tmp_path, tmp_path):
+        assert [path.name for path in tmp_path.glob("queue-*")] == []
 
 
 async def test_stale_socket_is_removed(tmp_path: Path) -> None:
