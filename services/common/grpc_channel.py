@@ -83,14 +83,16 @@ def serve(address: str, interceptors: list[Any]) -> grpc.aio.Server:
     return _runtime.server(address, interceptors)
 
 
-async def is_serving(address: str, timeout: float = 2.0) -> bool:  # noqa: ASYNC109 - a gRPC deadline, not a cancel
-    """Whether the service at `address` says that it is ready."""
+async def is_serving(address: str, timeout: float = 2.0, what: str = "") -> bool:  # noqa: ASYNC109 - a gRPC deadline
+    """Whether the service at `address` says that it is ready, or `what` of it: a former release may not tell of that,
+    and is taken to be.
+    """
     from grpc_health.v1 import health_pb2, health_pb2_grpc  # noqa: PLC0415 - commands ask for no health, and wait
 
     async with connect(address) as channel:
         stub = health_pb2_grpc.HealthStub(channel)
         try:
-            reply = await stub.Check(health_pb2.HealthCheckRequest(), timeout=timeout)
-        except grpc.aio.AioRpcError:
-            return False
+            reply = await stub.Check(health_pb2.HealthCheckRequest(service=what), timeout=timeout)
+        except grpc.aio.AioRpcError as failure:
+            return bool(what) and failure.code() is grpc.StatusCode.NOT_FOUND
         return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)

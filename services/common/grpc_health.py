@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import grpc
@@ -23,6 +23,10 @@ class Health:
             reflection.aio.ReflectionServicer(listed, pool=None), server
         )
 
+    def tell(self, name: str, holds: Callable[[], bool]) -> None:
+        """Health checks of this name are answered by what holds then."""
+        self._servicer.told[name] = holds
+
     async def say(self, *, serving: bool) -> None:
         """Sets the answer of health checks."""
         status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
@@ -36,6 +40,17 @@ class Health:
 
 class _Servicer(health.aio.HealthServicer):  # type: ignore[misc]  # it has no types
     """The library has a newer method in its contract, and nothing behind it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: dict[str, Callable[[], bool]] = {}
+
+    async def Check(self, request: Any, context: Any) -> Any:  # noqa: ANN401, N802 - as the contract says
+        """What is told by what holds now, else what was said."""
+        if (holds := self.told.get(request.service)) is None:
+            return await super().Check(request, context)
+        reply = health_pb2.HealthCheckResponse
+        return reply(status=reply.SERVING if holds() else reply.NOT_SERVING)
 
     async def List(self, _request: object, context: Any) -> None:  # noqa: ANN401, N802 - as the contract says
         """Whoever asks without the secret need not hear what services there are."""

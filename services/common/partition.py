@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import zlib
+from typing import Final
 
 from services.common.topology.slots import SlotName
+
+TAKEN_OVER: Final = "hopline.queue.Partitions"
+"""To be asked in a health check of a queue process: whether it serves all partitions that it owns."""
 
 
 def partition_of(name: SlotName, partitions: int) -> int:

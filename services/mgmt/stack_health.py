@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from services.common.clients.partition_table import PartitionTable
@@ -12,14 +12,13 @@ from services.common.clock import Clock, monotonic
 from services.common.config import Settings
 from services.common.ended import FORMER, ended
 from services.common.grpc_channel import is_serving
+from services.common.partition import TAKEN_OVER
+from services.mgmt.answers import Answers, HealthCheck
 from services.mgmt.roll import OK, ROLES, SILENT, Roll, expected, explained, replaced, supervised
 
-_DEADLINE = 0.5  # seconds for one health check
-_GOOD_FOR = 0.5  # seconds that a report is given again, so that many who poll cost no more than one
+_GOOD_FOR = 0.1  # seconds that a report is given again, so that many who poll cost no more than one
 _ANY_WILL_DO = ("router", "gateway")  # of which one that answers is enough
 _BAD_FOR = 0.05  # a stack that comes up is noticed at once
-
-HealthCheck = Callable[[str, float], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class StackHealth:
         self._notes = notes
         self._partitions = settings.partitions
         self._table = table
-        self._check = check
+        self._answers = Answers(check)
         self._clock = clock
         self._restored = restored
         self._stores = stores or Stores()
@@ -76,7 +75,7 @@ class StackHealth:
         self._expires = clock()
 
     async def report(self) -> Report:
-        """At most half a second old."""
+        """At most a tenth of a second old."""
         async with self._lock:
             if self._clock() >= self._expires:
                 self._report = await self._ask()
@@ -88,14 +87,16 @@ class StackHealth:
         planned = expected(self._settings, supervised)
         members = {role: {*self._roll.there(role).values(), *planned[role].values()} - {""} for role in ROLES}
         members["gateway"].add(self._settings.address_of("gateway"))
-        addresses = sorted({*self._singles.values(), *owners}.union(*members.values()))
-        answers = await asyncio.gather(*(self._check(address, _DEADLINE) for address in addresses))
-        serving = {address for address, answer in zip(addresses, answers, strict=True) if answer}
+        addresses = {*self._singles.values(), *owners}.union(*members.values())
+        asked = [*((address, "") for address in addresses), *((address, TAKEN_OVER) for address in owners)]
+        answers = await self._answers.serving(asked)
+        serving = {address for address in addresses if (address, "") in answers}
+        beginning = {address for address in owners if (address, TAKEN_OVER) not in answers}
         states = {name: OK if address in serving else SILENT for name, address in self._singles.items()}
         if states["store"] == OK:
             states["store"] = store_state(self._table)
         states |= {role: OK if members[role] & serving else SILENT for role in _ANY_WILL_DO}
-        states["queue"] = queue_state(self._table, self._partitions, serving)
+        states["queue"] = queue_state(self._table, self._partitions, serving, beginning)
         ends = ended(self._settings.run_folder)
         states = {part: explained(state, ends.get(part, "")) for part, state in states.items()}
         away = {
@@ -123,8 +124,8 @@ def store_state(table: PartitionTable) -> str:
     return "; ".join(filter(None, (table.unwritable, configuration))) or OK
 
 
-def queue_state(table: PartitionTable, partitions: int, serving: set[str]) -> str:
-    """Every partition needs an owner that is believed alive and answers."""
+def queue_state(table: PartitionTable, partitions: int, serving: set[str], beginning: set[str]) -> str:
+    """Every partition needs an owner that is believed alive, answers and has taken it over."""
     alive = [owner for owner in table.owners.values() if owner.member in table.members]
     if silent := sorted({owner.address for owner in alive} - serving):
         return f"not serving: {', '.join(silent)}"
@@ -133,4 +134,6 @@ def queue_state(table: PartitionTable, partitions: int, serving: set[str]) -> st
         return f"the owners of {len(left)} partitions are gone, others have them in a moment"
     if len(alive) < partitions:
         return f"{len(alive)} of {partitions} partitions have an owner"
+    if beginning:
+        return f"partitions are being taken over: {', '.join(sorted(beginning))}"
     return OK

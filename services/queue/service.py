@@ -28,6 +28,7 @@ from services.common.metrics.meters import Meters
 from services.common.metrics.process import measure_ledger, measure_process, measure_told
 from services.common.metrics.serving import Serving
 from services.common.metrics.stages import CountedStages
+from services.common.partition import TAKEN_OVER
 from services.common.placement import RECORD_KIND
 from services.common.runtime import Tasks
 from services.common.streams.grpc_fields import path_of
@@ -51,6 +52,7 @@ from services.queue.partitions.partitions import Partitions
 from services.queue.partitions.pins import Pins
 from services.queue.partitions.registry import Registry
 from services.queue.partitions.sisters import Together, member_of, together
+from services.queue.partitions.taken_over import has_taken_over
 from services.queue.timers import Timers
 from services.rpc.counts_pb2_grpc import add_CountsServicer_to_server
 from services.rpc.logs_pb2_grpc import add_LogsServicer_to_server
@@ -77,6 +79,7 @@ class Service:
         self._tracer = Tracer.from_environment(settings, "queue", self._member)
         self._meters = Meters("queue", self._member)
         self._exporting = Exporting(self._meters, per_object=settings.metrics_queues)
+        self._table = PartitionTable()
         self._server = StreamServer(self._address, [_QUEUE.full_name])
 
     async def start(self) -> None:
@@ -181,6 +184,7 @@ class Service:
         self._topology.listeners.insert(0, Definitions(registry))
         await self._topology.start()
         await self._journal.start()
+        self._server.tell(TAKEN_OVER, lambda: has_taken_over(registry, self._table, self._member))
         self._server.add_stream(
             path_of(_QUEUE.methods_by_name["Attach"]), partial(PeerStream, self._host, self._member)
         )
@@ -196,7 +200,7 @@ class Service:
 
     def _create_publisher(self, uids: UidSource) -> Publisher:
         """Dead letters go to queue processes as a gateway's messages do, this very process among them."""
-        table = PartitionTable()
+        table = self._table
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), "lease table")
         table.listeners.append(lambda: self._partitions.owners_changed(table.owners, room=not table.unwritable))
         definitions = self._topology.queues

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from services.common.grpc_health import Health
 from services.common.runtime import CannotStart
@@ -21,6 +21,10 @@ class StreamServer(CallServer):
     def add_stream(self, method: str, accept: Accept) -> None:
         """`accept` makes the listener of each stream that is opened to `/package.Service/Method`."""
         self.streams[method] = accept
+
+    def tell(self, name: str, holds: Callable[[], bool]) -> None:
+        """Health checks of this name are answered by what holds then."""
+        self._health.tell(name, holds)
 
     async def listen(self) -> None:
         """Binds and accepts calls; raises CannotStart when the address is taken."""

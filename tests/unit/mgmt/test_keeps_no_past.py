@@ -41,7 +41,7 @@ class Follower:
         self.mirror.grouped("queue", "virtual_host")
         self.instances = Instances()
 
-    async def _serves(self, _address: str, _seconds: float) -> bool:
+    async def _serves(self, _address: str, _seconds: float, _what: str) -> bool:
         return True
 
     async def members(self, number: int) -> None:

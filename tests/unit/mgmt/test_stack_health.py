@@ -29,6 +29,9 @@ class Stack:
 
     def __init__(self, settings: Settings) -> None:
         self.down: set[str] = set()
+        self.beginning: set[str] = set()  # queue processes that read partitions back
+        self.still: set[str] = set()  # those that do not answer within the deadline
+        self.deadlines = 0
         self.asked = 0
         self.now = 0.0
         self.roll = Roll(lambda: self.now)
@@ -37,10 +40,14 @@ class Stack:
         self.health = StackHealth(settings, self.table, self.roll, self._check, lambda: self.now, stores=self.stores)
         self.roll.update("queue", self.table.members)
 
-    async def _check(self, address: str, seconds: float) -> bool:
+    async def _check(self, address: str, seconds: float, what: str) -> bool:
         self.asked += 1
+        if address in self.still:
+            await asyncio.sleep(seconds)
+            self.deadlines += 1
+            return False
         await asyncio.sleep(0)
-        return address not in self.down
+        return address not in (self.beginning if what else self.down)
 
 
 @pytest.fixture
@@ -141,14 +148,14 @@ def test_what_a_store_cannot_write(unwritable: str, unchangeable: str, state: st
 
 
 async def test_good_report_is_kept(stack: Stack, settings: Settings) -> None:
-    """Half a second long a good report is given again, then services are asked again."""
+    """A tenth of a second long a good report is given again, then services are asked again."""
     await stack.health.report()
     asked = stack.asked
-    stack.now = 0.49
+    stack.now = 0.09
     stack.down.add(settings.address_of("router"))
     assert (await stack.health.report()).ok
     assert stack.asked == asked
-    stack.now = 0.5
+    stack.now = 0.1
     assert not (await stack.health.report()).ok
 
 
@@ -164,7 +171,7 @@ async def test_bad_report_is_soon_forgotten(stack: Stack, settings: Settings) ->
 async def test_callers_share_one_answer(stack: Stack) -> None:
     """A crowd of callers costs one round of checks."""
     await asyncio.gather(*(stack.health.report() for _ in range(10)))
-    assert stack.asked == 5
+    assert stack.asked == 6  # the queue process twice
 
 
 @pytest.mark.parametrize(
@@ -179,7 +186,34 @@ async def test_callers_share_one_answer(stack: Stack) -> None:
 )
 def test_queue_state(owners: dict[int, str], alive: set[str], serving: set[str], state: str) -> None:
     """Every partition needs an owner that is a live member and answers."""
-    assert queue_state(table_of(owners, alive), 2, serving) == state
+    assert queue_state(table_of(owners, alive), 2, serving, set()) == state
+
+
+async def test_an_owner_that_takes_over(stack: Stack) -> None:
+    """It has the lease, and messages wait until it has read back what there was, and heard what clients hold."""
+    stack.beginning = {"q1"}
+    report = await stack.health.report()
+    assert not report.ok
+    assert report.services["queue"] == "partitions are being taken over: q1"
+    assert report.members["queue"] == {"q1": "ok"}
+    stack.beginning, stack.now = set(), 1.0
+    assert (await stack.health.report()).ok
+
+
+async def test_one_stands_still(settings: Settings) -> None:
+    """Who does not answer delays one report, and none after that, until it answers again."""
+    stack = Stack(settings)
+    settings.run_folder.mkdir(parents=True)
+    (settings.run_folder / "gateway-process-2.pid").touch()
+    second = settings.address_of("gateway-process-2")
+    stack.still = {second}
+    for number in range(4):
+        stack.now = float(number)
+        assert (await stack.health.report()).away == {"gateway": [second]}
+        assert stack.deadlines == 1
+    stack.still, stack.now = set(), 10.0
+    await asyncio.sleep(0.5)  # what was asked last is answered by now
+    assert (await stack.health.report()).away == {}
 
 
 async def test_owners_that_were_replaced(stack: Stack) -> None:
@@ -279,5 +313,5 @@ async def test_restored(settings: Settings) -> None:
     assert report.restored.startswith(told)
 
 
-async def _serving(_address: str, _seconds: float) -> bool:
+async def _serving(_address: str, _seconds: float, _what: str) -> bool:
     return True
