@@ -22,9 +22,12 @@ def health(as_json: AsJson = False) -> None:
     """Shows the health of each part of the running stack, and of each member; exit status 0 when all parts are well."""
     from services.cli.health import health_lines
     from services.common.clients import healthz
+    from services.common.ports.port import host_and_port
 
     settings = read_settings()
-    status, body = run(healthz.ask(settings.http_host, settings.http_port), f"HTTP port {settings.http_port}")
+    host, port = settings.http_host, settings.http_port
+    address = host_and_port(healthz.reachable(host), port)
+    status, body = run(healthz.ask(host, port), f"{address} (HOPLINE_HTTP_HOST, HOPLINE_HTTP_PORT)")
     if as_json:
         show_json(body)
     else:

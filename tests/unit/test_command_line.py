@@ -86,6 +86,13 @@ def test_nothing_runs(hopline: CliRunner, command: list[str]) -> None:
     assert result.stderr.count("\n") == 1
 
 
+def test_where_health_is_asked(hopline: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody answers, the address is told, and what sets it."""
+    monkeypatch.setenv("HOPLINE_HTTP_PORT", "1")
+    said = hopline.invoke(app.whole, ["health"]).stderr
+    assert said.startswith("no answer from 127.0.0.1:1 (HOPLINE_HTTP_HOST, HOPLINE_HTTP_PORT); does Hopline run? ")
+
+
 @pytest.mark.parametrize(("command", "says"), [(["health"], "no answer from "), (["events"], "no event bus is known")])
 def test_who_needs_no_secret(
     hopline: CliRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: list[str], says: str
