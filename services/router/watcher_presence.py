@@ -22,6 +22,7 @@ from services.router.topology.topology import Topology
 from services.router.watchers import ExpectedWatcher, Watchers, place_key, place_record
 
 _SILENT = "silent"
+_DO = "see in its log how it ended; end one that stands still, so that its clients connect to others"
 
 log = structlog.get_logger()
 
@@ -62,9 +63,11 @@ class WatcherPresence:
         # Looked up here: without its place a watcher has no stream either.
         may_stand_still = [place for place in places if reason == _SILENT and not place.is_cut_off]
         for place in places:
-            log.info("watcher has no place any more", member=place.member, role=place.role, reason=reason)
+            is_lost = place.role == "gateway" and reason == _SILENT  # of other roles those say more who call them
+            say = partial(log.warning, do=_DO) if is_lost else log.info
+            say("watcher has no place any more", member=place.member, role=place.role, reason=reason)
             self._watchers.remove(place)
-            if place.role == "gateway" and reason == _SILENT:
+            if is_lost:
                 self._events.publish(GatewayLost(gateway=place.member, connections=place.connections))
 
         def close(effects: Effects) -> None:

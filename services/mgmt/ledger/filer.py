@@ -294,7 +294,12 @@ class _Session:
     def listen(self) -> None:
         """No batch is on its way: an instance that is silent now has sent nothing."""
         for gap in self.instances.silent(monotonic(), self._now() / 1000):
-            log.warning("an instance was killed; what it did last may not be on record", instance=gap.instance)
+            log.warning(
+                "a process was killed, or is cut off from NATS; what it did last may not be on record",
+                program=gap.service,
+                instance=gap.instance,
+                do="see in its log how it ended, or why it does not reach NATS; look-ups say where rows are missing",
+            )
             self._drawer.put_gap(gap, _now_us())
 
     def take_messages(self) -> list[Msg]:

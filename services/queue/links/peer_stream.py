@@ -16,6 +16,8 @@ from services.rpc.queue_pb2 import Hello, LinkFrame
 
 log = structlog.get_logger()
 
+_DO = "nothing where that one has just ended; else no two may say the same address (HOPLINE_QUEUE_ADVERTISE)"
+
 
 class PeerStream:
     """A stream of hopline.queue.Queue/Attach: frames in, and their answers out in the same turn.
@@ -53,8 +55,8 @@ class PeerStream:
 
     def _welcomed(self, hello: Hello) -> bool:
         if hello.member not in ("", self._member):
-            about = {"peer": hello.name, "member": hello.member}  # who comes again until that one's leases end
-            self._few.say(log.info, "link refused, it is meant for another process", apart_by=hello.name, **about)
+            about = {"peer": hello.name, "member": hello.member, "do": _DO}  # all come again until its leases end
+            self._few.say(log.info, "link refused, it is meant for another process", apart_by=hello.member, **about)
             reason = f"this is {self._member}, not {hello.member}"
         elif not self._link.hello(hello):
             log.info("link refused, its peer has a later one", peer=hello.name)

@@ -32,16 +32,17 @@ async def test_another_member_is_refused(house: House) -> None:
 
 
 async def test_it_comes_again_and_again(house: House) -> None:
-    """Who has not heard yet that the former process is gone: that is one line, and not one for each time."""
+    """Who has not heard yet that the former process is gone: that is one line, not one for each, or each time."""
     house.queues["queue-1"]._host.few = FewLines(1, 3600.0)
     async with connect(house.settings.address_of("queue-1")) as channel:
         with capture_logs() as logged:
             for number in range(5):
                 call = QueueStub(channel).Attach(wait_for_ready=True)
-                hello = pb.Hello(origin=77, name="g", member="queue-1-of-before", number=number)
+                hello = pb.Hello(origin=77, name=f"g{number % 2}", member="queue-1-of-before", number=number)
                 await call.write(pb.LinkFrame(hello=hello))
                 assert await call.code() == grpc.StatusCode.UNAVAILABLE
-    assert [line["peer"] for line in logged if "meant for another" in line["event"]] == ["g"]
+    told = [line for line in logged if "meant for another" in line["event"]]
+    assert [(line["member"], "HOPLINE_QUEUE_ADVERTISE" in line["do"]) for line in told] == [("queue-1-of-before", True)]
 
 
 async def test_the_member_that_is_meant(house: House) -> None:

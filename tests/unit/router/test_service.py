@@ -5,6 +5,7 @@ from typing import Any
 
 import grpc.aio
 import pytest
+from structlog.testing import capture_logs
 
 from services.common.clients.topology import TopologyClient
 from services.common.errors import BrokerError, NotFound, PreconditionFailed
@@ -123,8 +124,11 @@ async def test_a_silent_watcher_loses_its_place(cluster: Any, until: Any, lost_p
     await cluster.start_router()
     client, silent = await cluster.watch("g1"), _Silent(cluster, "silent")
     await silent.attach()
-    await client.change(cluster.request("declare_queue", name="q"))
+    with capture_logs() as logged:
+        await client.change(cluster.request("declare_queue", name="q"))
     assert lost_places["silent"] == "silent"
+    told = [(line["log_level"], line["member"]) for line in logged if "no place" in line["event"] and "do" in line]
+    assert told == [("warning", "silent")]
     await until(client.has_place)
     await until(lambda: ("watcher", "silent") not in cluster.store.records)
     assert [queue.name for frame in [await silent.call.read()] for queue in frame.queues] == ["q"]

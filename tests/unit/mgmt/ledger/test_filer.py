@@ -11,6 +11,7 @@ from typing import Any
 
 import nats
 import pytest
+from structlog.testing import capture_logs
 
 from services.common import disk
 from services.common.bus.nats_link import Away
@@ -223,10 +224,13 @@ async def test_silence_is_noticed_across_a_restart(office: Office, monkeypatch: 
     await office.instance("killed")._tasks.stop()
     await asyncio.sleep(0.5)
     await office.leave(filer)
-    office.join("mgmt-2")
-    await until(office.gaps)
-    await asyncio.sleep(1.0)
+    with capture_logs() as logged:
+        office.join("mgmt-2")
+        await until(office.gaps)
+        await asyncio.sleep(1.0)
     assert office.gaps() == [("killed", 2, 2, -1, "silent")]
+    told = [(line["program"], line["instance"]) for line in logged if "was killed" in line["event"]]
+    assert told == [("queue", "killed")]
     assert [row["since"] is not None for row in office.filed.rows("gaps")] == [True]
 
 
