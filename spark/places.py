@@ -14,7 +14,7 @@ from spark.terms import Gap, Term, Told, Unread, files_to_blame, makers, terms, 
 BLAMED = "array<struct<time: long, words: string, since: long>>"
 _TERMS = (
     "partition int, epoch long, current_epoch long, term_began long, owner_ended long, "
-    f"hide_time long, hide_since long, gaps {BLAMED}, sent_hidden boolean, own_gaps {BLAMED}, takeovers array<long>"
+    f"gaps {BLAMED}, found_gaps {BLAMED}, sent_until long, own_gaps {BLAMED}, takeovers array<long>"
 )
 _UNREAD = f"unread long, unread_files {BLAMED}"
 KEYS = ("virtual_host", "queue", "partition", "instance", "epoch")
@@ -33,6 +33,7 @@ def places(stages: DataFrame) -> DataFrame:
         F.max(times).alias("last_time"),
         F.max(alone & (F.col("service") == "queue")).alias("ends_alone"),
         F.max(F.when(F.col("stage") == "handed_over", times)).alias("handed_time"),
+        F.min(F.when(F.col("stage") == "taken_over", times)).alias("taken_time"),
     )
     # In one partition nothing that comes from it is shuffled again: each shuffle would take longer than the work.
     return known.coalesce(1).cache()
@@ -65,7 +66,7 @@ def all_terms(places: DataFrame, gaps: Sequence[Gap]) -> list[Term]:
     """The owners of each partition by epoch, and what gaps may hide of it: as many rows as there were owners."""
     heard = {row[0]: row[1] for row in places.groupBy("instance").agg(F.max("last_time")).collect()}
     owned = places.where("partition >= 0 and epoch > 0").groupBy("partition", "epoch", "instance")
-    told = owned.agg(F.min("first_time"), F.max("handed_time"))
+    told = owned.agg(F.min("first_time"), F.max("handed_time"), F.min("taken_time"))
     return terms([Told(*row) for row in told.collect()], gaps, heard)
 
 

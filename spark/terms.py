@@ -64,6 +64,7 @@ class Told(NamedTuple):
     instance: str
     began: int
     handed: int | None = None  # when it handed the partition over, if it did
+    taken: int | None = None  # when it said that it had taken it over, and at once before that what is in it
 
 
 class Term(NamedTuple):
@@ -72,14 +73,13 @@ class Term(NamedTuple):
     partition: int
     epoch: int
     current_epoch: int  # the last one of the partition
-    term_began: int  # when the owner of the current one was first heard of
+    term_began: int  # when the owner of the current one had taken over, or was first heard of
     owner_ended: int | None  # when that owner was missed for good; None: it was not
-    hide_time: int | None  # the end of the last gap that may hide what became of copies of this epoch; None: none may
-    hide_since: int | None  # the begin of the first; None: not known
-    gaps: list[Blamed]  # any of these may be to blame; of epoch 0, each only for the time of its owner's term
-    sent_hidden: bool  # whether a gateway may have sent some meanwhile without a word on record
+    gaps: list[Blamed]  # may hide what became of copies; of epoch 0, each only for the time of its owner's term
+    found_gaps: list[Blamed]  # may hide that a later owner has them
+    sent_until: int | None  # when the last gap of a gateway was noticed that may hide that some were sent meanwhile
     own_gaps: list[Blamed]  # all of whoever had it under this epoch; of epoch 0 none
-    takeovers: list[int]  # of epoch 0: when each owner of the partition was first heard of
+    takeovers: list[int]  # of epoch 0: the same of each owner of the partition
 
 
 def to_blame(gaps: Iterable[Gap]) -> list[Blamed]:
@@ -107,12 +107,21 @@ def _blamed(gap: Gap, begin: int = _EVER, end: int = _NEVER) -> Blamed:
     return Blamed(min(gap.time, end + _SLACK), gap.words, since)
 
 
-def _to_name(gaps: Iterable[Gap], since: int) -> list[Blamed]:
-    """Of those that were noticed since then the first ones, and the last: `hide_time` has decided whether any is to
-    blame, and then one of these is of a time at which it can be.
+def _hiding(gaps: Iterable[Gap]) -> list[Blamed]:
+    """In that order; each since the first of it and those that were noticed later: together they may hide what became
+    of a message that was heard of last before.
     """
-    blamed = to_blame(gap for gap in gaps if gap.time >= since)
-    return blamed if len(blamed) <= _MOST_TO_NAME else [*blamed[: _MOST_TO_NAME - 1], blamed[-1]]
+    found: list[Blamed] = []
+    for blamed in reversed(to_blame(gaps)):
+        found.append(blamed._replace(since=min([blamed.since, *(later.since for later in found[-1:])])))
+    return _shortened(found[::-1])
+
+
+def _shortened(blamed: list[Blamed]) -> list[Blamed]:
+    """Were they very many, the last one stands for all that are left out."""
+    if len(blamed) <= _MOST_TO_NAME:
+        return blamed
+    return [*blamed[: _MOST_TO_NAME - 1], blamed[-1]._replace(since=blamed[_MOST_TO_NAME - 1].since)]
 
 
 def files_to_blame(files: Iterable[Unread]) -> list[Blamed]:
@@ -123,21 +132,20 @@ def files_to_blame(files: Iterable[Unread]) -> list[Blamed]:
 def terms(told: Iterable[Told], gaps: Sequence[Gap], heard: Mapping[str, int]) -> list[Term]:
     """Every term that the record tells of; `heard` is when each instance was heard of last.
 
-    Where an epoch is missing, its owner is not known: any gap of a queue process may hide what happened under it. An
-    instance of which nothing else is on record may have followed any dead owner. Of epoch 0 of each partition are
-    copies that no owner has told of: the gaps of all of its owners may be to blame.
+    Where the takeover of an epoch is missing, any gap of a queue process may hide what happened under it. Of epoch 0 of
+    each partition are copies that no owner has told of: the gaps of all of its owners may be to blame.
     """
     known = _Gaps([_dated(gap, heard) for gap in gaps], heard)
     partitions: defaultdict[int, dict[int, list[Told]]] = defaultdict(dict)
     for one in told:
         partitions[one.partition].setdefault(one.epoch, []).append(one)
-    return [term for number, by_epoch in partitions.items() for term in _of_partition(number, by_epoch, known, heard)]
+    return [term for number, by_epoch in partitions.items() for term in _of_partition(number, by_epoch, known)]
 
 
 def troubled(found: Iterable[Term]) -> list[int]:
     """The partitions that had several owners, or whose owner has gaps."""
     several = (one.partition for one in found if _UNPLACED < one.epoch < one.current_epoch)
-    return sorted({*several, *(one.partition for one in found if one.hide_time is not None)})
+    return sorted({*several, *(one.partition for one in found if one.epoch > _UNPLACED and one.gaps)})
 
 
 def _dated(gap: Gap, heard: Mapping[str, int]) -> Gap:
@@ -149,9 +157,9 @@ def _dated(gap: Gap, heard: Mapping[str, int]) -> Gap:
 
 class _Gaps:
     def __init__(self, gaps: Sequence[Gap], heard: Mapping[str, int]) -> None:
+        self.heard = heard
         self.of_queues = [gap for gap in gaps if gap.service != _GATEWAY]
         self.of_gateways = [gap for gap in gaps if gap.service == _GATEWAY]
-        self.strangers = [gap for gap in self.of_queues if gap.instance not in heard]
         self._by_instance: defaultdict[str, list[Gap]] = defaultdict(list)
         for gap in gaps:
             self._by_instance[gap.instance].append(gap)
@@ -159,44 +167,52 @@ class _Gaps:
     def of(self, instances: Iterable[str]) -> list[Gap]:
         return [gap for instance in sorted(set(instances)) for gap in self._by_instance[instance]]
 
+    def sent_until(self, end: int) -> int | None:
+        """When the last gap of a gateway was noticed that had begun by then."""
+        return max((gap.time for gap in self.of_gateways if _begins_before(gap, end)), default=None)
 
-def _of_partition(
-    number: int, by_epoch: Mapping[int, Sequence[Told]], gaps: _Gaps, heard: Mapping[str, int]
-) -> Iterable[Term]:
+
+def _of_partition(number: int, by_epoch: Mapping[int, Sequence[Told]], gaps: _Gaps) -> Iterable[Term]:
     epochs = sorted(by_epoch)
-    began = {epoch: min(one.began for one in by_epoch[epoch]) for epoch in epochs}
+    began = {epoch: _began(by_epoch[epoch]) for epoch in epochs}
     own = {epoch: gaps.of(one.instance for one in by_epoch[epoch]) for epoch in epochs}
     current = epochs[-1]
-    anybodys = _of_owners(epochs, began, own, gaps, _left(by_epoch[current], gaps, heard))
+    anybodys = _of_owners(epochs, began, own, gaps, _left(by_epoch[current], gaps))
     takeovers = sorted(began.values())
-    yield Term(number, _UNPLACED, current, began[current], None, None, None, anybodys, False, [], takeovers)
+    yield Term(number, _UNPLACED, current, began[current], None, anybodys, [], None, [], takeovers)
+    ended = _ended(by_epoch[current], gaps)
     for place, epoch in enumerate(epochs):
-        later = epochs[place + 1 :]
-        hiding = own[epoch] + (gaps.strangers if own[epoch] else [])
-        if later:
-            hiding = [gap for gap in own[epoch] if _begins_before(gap, began[later[0]])]
-            # What a later owner found is on record unless it is that which is missing.
-            found = [gap for each in later for gap in own[each] if _begins_before(gap, began[each])]
-            if len(later) != current - epoch:
-                found += gaps.of_queues
-            hiding += found
-        last, since = _extent(hiding)
-        owners = [gap for gap in hiding if gap in own[epoch]]
+        following = epochs[place + 1] if place + 1 < len(epochs) else None
+        hiding = [gap for gap in own[epoch] if following is None or _begins_before(gap, began[following])]
         # What the next owner did not find cannot have been sent since.
-        end = began[current if found else later[0]] if later else last
+        end = max((gap.time for gap in hiding), default=_EVER) if following is None else began[following]
+        its = [gap for gap in hiding if gap.time >= min(one.began for one in by_epoch[epoch])]
+        found = _perhaps_found([by_epoch[later] for later in epochs[place + 1 :]], current - epoch, gaps)
+        sent_until = gaps.sent_until(end) if its else None
         yield Term(
-            number,
-            epoch,
-            current,
-            began[current],
-            _ended(by_epoch[current], gaps, heard),
-            last,
-            since,
-            _to_name(owners, began[epoch]) + _to_name((gap for gap in hiding if gap not in owners), began[epoch]),
-            any(_overlaps(gap, since, end) for gap in gaps.of_gateways) if hiding else False,
-            to_blame(own[epoch]),
-            [],
+            number, epoch, current, began[current], ended, _hiding(its), found, sent_until, to_blame(own[epoch]), []
         )
+
+
+def _began(owners: Sequence[Told]) -> int:
+    """When they had said what they have, if that is on record; else when they were first heard of."""
+    return min([one.taken for one in owners if one.taken is not None] or [one.began for one in owners])
+
+
+def _perhaps_found(later: Sequence[Sequence[Told]], epochs: int, gaps: _Gaps) -> list[Blamed]:
+    """The gaps that may hide what later owners found; any of a queue process, unless of all `epochs` it is on record
+    that they were taken over.
+    """
+    taken = [[one for one in owners if one.taken is not None] for owners in later]
+    if sum(map(bool, taken)) < epochs:
+        return _shortened(to_blame(gaps.of_queues))
+    found = {gap for owners in taken for one in owners for gap in gaps.of([one.instance]) if _is_of(gap, one.taken)}
+    return _shortened(to_blame(found))
+
+
+def _is_of(gap: Gap, time: int | None) -> bool:
+    """Whether what happened then can be missing."""
+    return time is not None and _begins_before(gap, time) and gap.time >= time - _SLACK
 
 
 def _of_owners(
@@ -224,34 +240,23 @@ def _of_term(gaps: Iterable[Gap], begin: int, end: int) -> set[tuple[int, Blamed
     return {(gap.time, _blamed(gap, begin, end)) for gap in of_then}
 
 
-def _extent(gaps: Sequence[Gap]) -> tuple[int | None, int | None]:
-    begins = [gap.since for gap in gaps if gap.since is not None]
-    since = min(begins) if begins and len(begins) == len(gaps) else None
-    return max((gap.time for gap in gaps), default=None), since
-
-
 def _begins_before(gap: Gap, time: int) -> bool:
     return gap.since is None or gap.since <= time + _SLACK
 
 
-def _overlaps(gap: Gap, since: int | None, end: int | None) -> bool:
-    begins = _EVER if gap.since is None else gap.since
-    return gap.time >= (_EVER if since is None else since) - _SLACK and (end is None or begins <= end + _SLACK)
-
-
-def _left(owners: Sequence[Told], gaps: _Gaps, heard: Mapping[str, int]) -> int | None:
+def _left(owners: Sequence[Told], gaps: _Gaps) -> int | None:
     """Since when another may have followed, that could not tell: the owner handed the partition over, or died."""
     handed = [one.handed for one in owners if one.handed is not None]
-    died = [_EVER if gap.since is None else gap.since for gap in _missed(owners, gaps, heard)]
+    died = [_EVER if gap.since is None else gap.since for gap in _missed(owners, gaps)]
     return min([*handed, *died], default=None)
 
 
-def _ended(owners: Iterable[Told], gaps: _Gaps, heard: Mapping[str, int]) -> int | None:
+def _ended(owners: Iterable[Told], gaps: _Gaps) -> int | None:
     """When the owner was missed; not if it was heard of again."""
-    return max((gap.time for gap in _missed(owners, gaps, heard)), default=None)
+    return max((gap.time for gap in _missed(owners, gaps)), default=None)
 
 
-def _missed(owners: Iterable[Told], gaps: _Gaps, heard: Mapping[str, int]) -> list[Gap]:
+def _missed(owners: Iterable[Told], gaps: _Gaps) -> list[Gap]:
     """As which the owner was missed for good."""
     its = gaps.of(one.instance for one in owners)
-    return [gap for gap in its if gap.reason == SILENT and gap.time > heard.get(gap.instance, _EVER)]
+    return [gap for gap in its if gap.reason == SILENT and gap.time > gaps.heard.get(gap.instance, _EVER)]

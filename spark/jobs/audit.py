@@ -22,7 +22,9 @@ from spark.jobs.audit_rules import (
     anybodys,
     duplicate,
     fate,
+    found_gap,
     gap,
+    hiding_gap,
     hiding_maker,
     hiding_owner,
     last_owner,
@@ -51,11 +53,12 @@ from spark.unnamed import with_queues
 
 ENDS = ("accepted", "rejected", "expired", "dead_lettered", "moved", "dropped")
 _ENDED = kinds(*ENDS)
+_GOING_ON = kinds("routed", "enqueued", "delivered", "requeued", "recovered", "held")
 
 OF_COPIES = (
     *(Measure(name, kinds(name)) for name in ("enqueued", "persisted", "sent", *ENDS)),
     Measure("recovered", kinds("recovered", "held")),
-    Measure("partition", kinds("routed", "enqueued", "recovered", "held"), "max", "partition"),
+    Measure("partition", kinds("routed", "enqueued", "recovered", "held", "delivered", "sent"), "max", "partition"),
     Measure("epoch", kinds("enqueued", "recovered", "held", "delivered"), "max", "epoch"),
     Measure("first_enqueued_epoch", kinds("enqueued"), "min", "epoch"),
     Measure("last_enqueued_epoch", kinds("enqueued"), "max", "epoch"),
@@ -72,7 +75,7 @@ OF_COPIES = (
     Measure("expired_reason", kinds("expired"), "max", "reason"),
     Measure("dropped_reason", kinds("dropped"), "max", "reason"),
     Measure("dead_reason", kinds("dead_lettered"), "max", "reason"),
-    Measure("last_time", (*kinds("routed", "enqueued", "delivered", "recovered", "held"), *_ENDED), "max", "time"),
+    Measure("last_time", (*_GOING_ON, *_ENDED), "max", "time"),
 )
 OF_MESSAGES = (
     *(Measure(name, kinds(name)) for name in ("received", "confirmed", "refused", "rolled_back", "successor")),
@@ -245,6 +248,8 @@ def judge(segments: DataFrame, evidence: Evidence, grace: float) -> DataFrame:
     )
     return (
         _with_gaps(told, owners, evidence.gaps)
+        .withColumn("hiding_gap", hiding_gap())
+        .withColumn("found_gap", found_gap())
         .withColumn("hiding_owner", hiding_owner())
         .withColumn("hiding_maker", hiding_maker())
         .withColumn("fate", fate())

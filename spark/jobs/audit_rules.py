@@ -65,10 +65,9 @@ def reason() -> Column:
 
 def gap() -> Column:
     """The gap of the record that is to blame that nothing more is known; "" where none is."""
-    last = F.col("last_time")
-    of_copy = F.when(_placed(), _first("gaps", last)).otherwise(F.col("hiding_owner"))
+    of_copy = F.when(_placed(), F.coalesce("hiding_gap.words", "found_gap.words")).otherwise(F.col("hiding_owner"))
     words = F.when(F.col("copy"), of_copy).otherwise(F.col("hiding_maker"))
-    blamed = (F.col("fate") == UNKNOWN) | ((F.col("fate") == LOST_TRANSIENT) & _hidden() & ~_let_go())
+    blamed = (F.col("fate") == UNKNOWN) | ((F.col("fate") == LOST_TRANSIENT) & ~_let_go())
     return F.coalesce(F.when(blamed, words), _right_after_end(), F.lit(""))
 
 
@@ -96,12 +95,22 @@ def unread_file() -> Column:
     """
     began = F.coalesce("began", F.lit(_EVER))
     since = F.when(F.col("fate").isin(*_GOING_ON), F.col("last_time")).when(F.col("fate").isin(*_MISSING), began)
-    return _first("unread_files", since)
+    return _first("unread_files", since).words
+
+
+def hiding_gap() -> Column:
+    """The first gap of the owner that had it last that may hide what became of a copy. Its `since` is that of all."""
+    return F.when(_placed(), _first("gaps", F.col("last_time")))
+
+
+def found_gap() -> Column:
+    """The first gap that may hide that a later owner has it."""
+    return F.when(_placed(), _first("found_gaps", F.col("last_time")))
 
 
 def _first(gaps: str, since: Column) -> Column:
-    """The first of some gaps, or files, of which some is later than that."""
-    return F.get(F.filter(gaps, lambda gap: gap.time >= since), F.lit(0)).words
+    """The first of some gaps, or files, that are later than that."""
+    return F.get(F.filter(gaps, lambda gap: gap.time >= since), F.lit(0))
 
 
 def maker() -> Column:
@@ -133,15 +142,16 @@ def hiding_maker() -> Column:
 
 def _covering(gaps: str) -> Column:
     """The first of some gaps that is of when the messages were there, until an owner must have had them. One that was
-    not confirmed may have waited for an owner; a dead letter does until there is one.
+    not confirmed may have waited for an owner; a dead letter does until there is one. Of some it is only known that a
+    consumer has had them, at any time.
     """
-    begin = F.least("began", "message_time", "last_time")
+    begin = F.coalesce(F.least("began", "message_time", "last_time"), F.lit(_EVER))
     last = F.greatest("last_time", "message_time")
     taken_over = F.get(F.filter("takeovers", lambda time: time > last), F.lit(0))
     end = (
         F.when(_some("confirmed"), F.col("message_time"))
         .when(_some("successor"), F.coalesce(taken_over + _WAIT, F.lit(_NEVER)))
-        .otherwise(last + _WAIT)
+        .otherwise(F.coalesce(last + _WAIT, F.lit(_NEVER)))
     )
     found = F.filter(gaps, lambda gap: (gap.time >= begin) & (gap.since <= end + _SLACK))
     return F.get(found, F.lit(0)).words
@@ -204,7 +214,7 @@ def _fate_of_copy() -> Column:
     )
     on_disk, perhaps_taken = _some("persisted"), _perhaps_taken()
     # No owner has recorded the partition since its owner was killed: what was in memory may be handed over yet.
-    left_alone = _placed() & F.col("owner_ended").isNotNull()
+    left_alone = _placed() & F.coalesce(F.col("owner_ended") >= F.col("last_time"), F.lit(False))
     held = F.greatest("delivered_moment", "held_moment") > F.coalesce("returned_moment", F.lit(0))
     return (
         ended.when(_some("in_doubt"), UNKNOWN)
@@ -215,7 +225,7 @@ def _fate_of_copy() -> Column:
         .when(_placed() & held, "unsettled")
         .when(_placed(), "waiting")
         .when(~promised() & F.col("origin").isin("refused", "rolled_back"), F.col("origin"))
-        .when((F.col("origin") == "unconfirmed") & F.col("hiding_owner").isNotNull(), UNKNOWN)
+        .when(F.col("origin").isin("unconfirmed", "earlier") & F.col("hiding_owner").isNotNull(), UNKNOWN)
         .when(~promised(), "not_enqueued")
         .otherwise(_missing(F.col("hiding_owner").isNotNull(), F.col("last_time")))
     )
@@ -238,8 +248,8 @@ def _gone() -> Column:
 
 
 def _hidden() -> Column:
-    """Whether the row that says what became of copies may be missing."""
-    return F.coalesce(F.col("hide_time") >= F.col("last_time"), F.lit(False))
+    """Whether the row by which their owner says what became of copies may be missing."""
+    return F.col("hiding_gap").isNotNull()
 
 
 def _perhaps_taken() -> Column:
@@ -247,17 +257,24 @@ def _perhaps_taken() -> Column:
     return (
         _some("sent")
         | F.col("delivered_moment").isNotNull()
-        | F.coalesce("sent_hidden", F.lit(False))
+        | F.coalesce(_sent_unseen(), F.lit(False))
         | F.coalesce("ends_alone", F.lit(False))
     )
 
 
+def _sent_unseen() -> Column:
+    """Whether a gateway may have sent it since, without a word on record."""
+    since = F.greatest("hiding_gap.since", "last_time")
+    return F.col("sent_until") >= since - _SLACK
+
+
 def _fate_of_gone(on_disk: Column, perhaps_taken: Column) -> Column:
     # A word that it is on disk goes before the confirm: if the owner told what came later, it told that too.
-    safe_by = F.coalesce("message_time", "last_time") + _SLACK
-    in_memory = ~on_disk & F.coalesce(safe_by <= F.col("hide_since"), F.lit(False))
+    safe_by = F.greatest("message_time", "last_time") + _SLACK
+    in_memory = ~on_disk & (safe_by <= F.col("hiding_gap.since"))
     return (
         F.when(_is_recent(F.greatest("last_time", "term_began")), "in_flight")
+        .when(F.col("found_gap").isNotNull(), UNKNOWN)
         .when(~_hidden() & on_disk, LOST_PERSISTED)
         .when(~_hidden(), LOST_TRANSIENT)
         .when(in_memory & ~perhaps_taken, LOST_TRANSIENT)

@@ -46,7 +46,9 @@ OUTPUTS = tuple(job.name for job in (_STREAM, *_JOBS))
 _BYTES_OF_PARTITION = 64 << 20
 _KEPT_ROWS = StructType([StructField("bucket", LongType()), StructField("rows", BinaryType())])
 _READ = pa.schema([("table", pa.string()), ("files", pa.int64()), ("rows", pa.int64()), ("size", pa.int64())])
-_PLACES = {"first_time": "min", **dict.fromkeys(("last_time", "ends_alone", "handed_time"), "max")}
+_PLACES = {
+    "first_time": "min", **dict.fromkeys(("last_time", "ends_alone", "handed_time"), "max"), "taken_time": "min",
+}  # fmt: skip
 _REFUSED = pa.schema([("path", pa.string()), ("reason", pa.string())])
 
 

@@ -256,6 +256,8 @@ def test_the_worst_first(spark: SparkSession, tmp_path: Path) -> None:
     rows.append(stage("settled", 1, 10, at=2, queue="a", partition=0, instance="queue-4"))
     rows.append(stage("persisted", 1, 10, at=1, queue="d", partition=3, instance="queue-7"))
     rows.append(stage("enqueued", 50, at=50, queue="d", partition=3, epoch=2, instance="queue-6"))
+    nobody = {"queue": "", "count": 0, "first_uid": None, "last_uid": None, "uids": []}
+    rows.append(stage("taken_over", 0, at=50, partition=3, epoch=2, instance="queue-6", **nobody))
     found = audit_rows(spark, tmp_path, [row for row in rows if row["stage"] != "routed"]).tables
     told = [(row["queue"], row["fate"], row["duplicate"]) for row in found["fates"] if row["origin"] == "confirmed"]
     worst = [("d", "lost (persisted)", ""), ("c", "settled", "settled_twice"), ("b", "unknown", "")]
@@ -305,9 +307,12 @@ def test_what_died_with_its_owner(spark: SparkSession, tmp_path: Path) -> None:
     assert verdict["as_of_why"] == "the last row, the record is not live"
 
 
-def test_any_process_dies_at_any_time(spark: SparkSession, tmp_path: Path) -> None:
-    """Whichever process dies at any moment, the audit gives each message its true fate, as a look-up does."""
-    told = histories(400, seed=7, older=0)
+@pytest.mark.parametrize("busy", [0.0, 0.3])
+def test_any_process_dies_at_any_time(spark: SparkSession, tmp_path: Path, busy: float) -> None:
+    """Whichever process dies, or gives rows up, at any moment, the audit gives each message its true fate, as a look-up
+    does.
+    """
+    told = histories(400, seed=7, older=0, busy=busy)
     gaps = [gap for one in told for gap in one.gaps]
     file_rows(tmp_path / "ledger", "gaps", gaps)
     audit_rows(spark, tmp_path, [row for one in told for row in one.rows] + [stage("received", 1, at=END)])

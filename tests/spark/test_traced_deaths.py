@@ -50,3 +50,14 @@ def test_any_process_dies_at_any_time() -> None:
     assert {truth for truth, _, _ in found} == set(ALLOWED)
     assert found["lost", "unknown", True] == found["waits", "unknown", True] == 0
     assert found["lost", "lost (transient)", True] > HISTORIES / 100
+
+
+def test_any_process_gives_rows_up_besides() -> None:
+    """The same where processes have several gaps each; and what is certain is still said."""
+    found: Counter[tuple[str, str]] = Counter()
+    for one in histories(HISTORIES, seed=17, busy=0.5):
+        fate, blamed = traced(one, one.gaps)
+        assert fate in ALLOWED[one.truth], one
+        assert bool(blamed) or fate != "unknown", one
+        found[one.truth, fate] += 1
+    assert found["lost", "lost (transient)"] > HISTORIES / 100

@@ -1,7 +1,8 @@
 """Messages whose owners and gateways die at any moment, and what truly became of each: kept outside of the record.
 
 Each message has a queue, a partition, a gateway and two queue processes of its own, so that many are one ledger. A
-killed process takes with it the rows that it has not sent: those of its last quarter of a second. Times are seconds.
+killed process takes with it the rows that it has not sent: those of its last quarter of a second. One that is too busy,
+or whose bus is away, gives rows up, and tells later ones. Times are seconds.
 """
 
 from __future__ import annotations
@@ -52,10 +53,12 @@ class History:
         return self.number << SEQUENCE_BITS | 1  # its gateway gave it
 
 
-def histories(count: int, seed: int, older: float = 0.2) -> list[History]:
-    """So many of them; of a share of the gaps, as older releases file them, it is not on record since when they are."""
+def histories(count: int, seed: int, older: float = 0.2, busy: float = 0.0) -> list[History]:
+    """So many of them; of a share of the gaps, as older releases file them, it is not on record since when they are.
+    A share of the processes is `busy`.
+    """
     random = Random(seed)
-    return [_history(number, random, older) for number in range(1, count + 1)]
+    return [_history(number, random, older, busy) for number in range(1, count + 1)]
 
 
 @dataclass
@@ -65,30 +68,49 @@ class _Life:
     instance: str
     dies: float
     told_until: float
+    gives_up: tuple[float, float] | None = None  # what it saw between these times
 
     def does(self, at: float) -> bool:
         return at < self.dies
 
+    def tells(self, at: float) -> bool:
+        """Whether what it does then is on record."""
+        given_up = self.gives_up is not None and self.gives_up[0] < at <= self.gives_up[1]
+        return self.does(at) and at <= self.told_until and not given_up
 
-def _life(instance: str, random: Random, *, mortal: float) -> _Life:
+
+def _life(instance: str, random: Random, *, mortal: float, busy: float) -> _Life:
     dies = random.uniform(1, 110) if random.random() < mortal else _NEVER
-    return _Life(instance, dies, dies - random.uniform(0, _TOLD_EVERY) if dies < _NEVER else _NEVER)
+    life = _Life(instance, dies, dies - random.uniform(0, _TOLD_EVERY) if dies < _NEVER else _NEVER)
+    if random.random() < busy:
+        begin = random.uniform(0, 120)
+        life.gives_up = begin, begin + random.uniform(0.1, 15)
+        if life.gives_up[1] >= life.told_until:  # it is never heard of again
+            life.told_until, life.gives_up = min(life.told_until, begin), None
+    return life
 
 
-def _history(number: int, random: Random, older: float) -> History:
+def _history(number: int, random: Random, older: float, busy: float) -> History:
     found = History(number)
-    gateway = _life(f"gateway-{number}", random, mortal=0.3)
-    owner = _life(f"queue-{number}a", random, mortal=0.7)
-    heir = _Life(f"queue-{number}b", _NEVER, _NEVER)
+    gateway = _life(f"gateway-{number}", random, mortal=0.3, busy=busy)
+    owner = _life(f"queue-{number}a", random, mortal=0.7, busy=busy)
+    heir = _life(f"queue-{number}b", random, mortal=0.0, busy=busy)
     story = _Story(found, random, gateway, owner, heir)
     story.tell()
-    for one in (gateway, owner):
+    for one in (gateway, owner, heir):
+        if one.gives_up is not None:
+            found.gaps.append(_gap(one, one.gives_up[1] + 0.5, one.gives_up[0], "given_up"))
         if one.dies < _NEVER:
             since = None if random.random() < older else one.told_until
-            found.gaps.append(_gap(one, since))
+            found.gaps.append(_gap(one, one.dies + _MISSED, since))
     followed = any(row["stage"] == "taken_over" for row in found.rows)
-    found.is_clear = gateway.dies == _NEVER and (
-        owner.dies == _NEVER or (followed and found.gaps[-1]["since"] is not None and story.enqueued < owner.dies - 1.6)
+    found.is_clear = (
+        gateway.dies == _NEVER
+        and not any(gap["reason"] == "given_up" for gap in found.gaps)
+        and (
+            owner.dies == _NEVER
+            or (followed and found.gaps[-1]["since"] is not None and story.enqueued < owner.dies - 1.6)
+        )
     )
     return found
 
@@ -171,12 +193,14 @@ class _Story:
             self._by(self.heir, "recovered", at, epoch=2, reason="journal")
         nobody = {"queue": "", "count": 0, "first_uid": None, "last_uid": None, "uids": []}
         facts = {"partition": self.found.number, "epoch": 2, "instance": self.heir.instance}
-        self.found.rows.append({**stage("taken_over", 0, at=at), **facts, **nobody, "row": len(self.found.rows) + 1})
+        if self.heir.tells(at):
+            row = len(self.found.rows) + 1
+            self.found.rows.append({**stage("taken_over", 0, at=at), **facts, **nobody, "row": row})
         return True
 
     def _by(self, who: _Life, name: str, at: float, **facts: Any) -> None:
         """It happens if `who` is alive, and is on record if it was sent in time."""
-        if who.does(at) and at <= who.told_until and at < _NEVER:
+        if at < _NEVER and who.tells(at):
             place = {"queue": self.found.queue, "partition": self.found.number}
             placed = {} if name in {"received", "confirmed"} else place
             row = len(self.found.rows) + 1
@@ -184,13 +208,7 @@ class _Story:
             self.found.rows.append(made)
 
 
-def _gap(who: _Life, since: float | None) -> Row:
+def _gap(who: _Life, noticed: float, since: float | None, reason: str = "silent") -> Row:
     row = {"service": who.instance.partition("-")[0], "instance": who.instance, "first_row": 1, "last_row": 1}
     begin = None if since is None else START + timedelta(seconds=since)
-    return {
-        **row,
-        "count": -1,
-        "reason": "silent",
-        "time": START + timedelta(seconds=who.dies + _MISSED),
-        "since": begin,
-    }
+    return {**row, "count": -1, "reason": reason, "time": START + timedelta(seconds=noticed), "since": begin}

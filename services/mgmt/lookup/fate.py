@@ -1,6 +1,6 @@
 """What is known of a copy whose end is not on record, and the gap that is to blame for what is not. Pure.
 
-The same rules as those of the audit (spark/README.md), for one message.
+The same rules as those of the audit (docs/audit.md), for one message.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from services.common.trace import (
     WAITING,
     Gap,
     Step,
+    is_let_go,
 )
 from services.mgmt.lookup.blame import NEVER, WAIT_US, Follower, Window, covers, hiding
 from services.mgmt.lookup.blame import SLACK_US as _SLACK_US
+from services.mgmt.lookup.heirs import Heirs, heirs
 
 # An instance that vanishes is missed after 30 s, and that is filed some ten seconds later.
 _GRACE_US = 60_000_000
@@ -28,6 +30,7 @@ _PLACED = {"enqueued", "recovered"}
 _ASIDE = {"persisted", "sent", "copied"}  # which say nothing of where it is by then
 _GATEWAY = "gateway"
 _SILENT = "silent"
+_EVER = -(1 << 62)
 
 
 Followers: TypeAlias = Callable[[int, int, int], Sequence[Follower]]
@@ -91,16 +94,24 @@ def _fate_of(copy: Sequence[Step], message: Sequence[Step], record: Record, sent
     placed = [step for step in copy if step.stage in _PLACED and step.partition is not None and step.epoch]
     if not placed:
         return _never_enqueued(copy, message, record, sent_on_us)
-    return _Placed(copy, message, max(placed, key=lambda step: step.epoch or 0), record).fate()
+    known = [*placed, *(step for step in copy if step.stage == "delivered")]
+    # Who sent it on says so when it is safe, as a confirm does.
+    safe = [step.time_us for step in message if step.stage == "confirmed"] + (
+        [] if sent_on_us is None else [sent_on_us]
+    )
+    return _Placed(copy, safe, max(known, key=lambda step: step.epoch or 0), record).fate()
 
 
 def _never_enqueued(copy: Sequence[Step], message: Sequence[Step], record: Record, sent_on_us: int | None) -> Fate:
     own = [step for step in message if step.stage in {"received", "confirmed"}]
-    times = [step.time_us for step in (*copy, *own)] + ([] if sent_on_us is None else [sent_on_us])
-    if max(times) > record.now_us - _GRACE_US:
+    told = [step for step in copy if step.stage not in _ASIDE]
+    times = [step.time_us for step in (*told, *own)] + ([] if sent_on_us is None else [sent_on_us])
+    if max(times, default=copy[-1].time_us) > record.now_us - _GRACE_US:
         return Fate(IN_FLIGHT)
     confirms = [step.time_us for step in own if step.stage == "confirmed"]
-    if gap := hiding_owner(copy, _until_owned(times, confirms, sent_on_us), record):
+    # Of one of which it is only known that a consumer has had it, an owner had it at any time.
+    window = _until_owned(times, confirms, sent_on_us) if times else Window(_EVER, record.now_us)
+    if gap := hiding_owner(copy, window, record):
         return Fate(UNKNOWN, gap)
     return Fate(LOST if confirms or sent_on_us is not None else "")
 
@@ -139,81 +150,75 @@ def hiding_owner(copy: Sequence[Step], window: Window, record: Record) -> Gap | 
 
 
 class _Placed:
-    """`owner` is the step by which it was last known to have its place."""
+    """`owner` is the step by which it was last known to have its place; `safe` is when others knew that it was."""
 
-    def __init__(self, copy: Sequence[Step], message: Sequence[Step], owner: Step, record: Record) -> None:
+    def __init__(self, copy: Sequence[Step], safe: Sequence[int], owner: Step, record: Record) -> None:
         self._record = record
         self._owner = owner
         self._on_disk = any(step.stage == "persisted" for step in copy)
         self._was_taken = any(step.stage in {"delivered", "sent"} for step in copy)
-        self._last = max(step.time_us for step in copy if step.stage not in _ASIDE)
-        confirms = [step.time_us for step in message if step.stage == "confirmed"]
-        self._safe_by = max(confirms, default=self._last) + _SLACK_US
+        self._last = max(step.time_us for step in copy if step.stage not in _ASIDE and not is_let_go(step))
+        self._safe_by = max([self._last, *safe]) + _SLACK_US
         self._is_held = _is_held(copy)
-        followers = record.followers(owner.partition or 0, owner.epoch or 0, self._last)
-        self._follower = followers[0] if followers else None
         later = [gap for gap in record.gaps if gap.time_us >= self._last]
-        self._hiding = [gap for gap in later if gap.instance == owner.instance and _begins_before(gap, self._follower)]
-        told = len(followers) == followers[-1].epoch - (owner.epoch or 0) if followers else True
-        self._unfound = [gap for gap in later if _hides_what_was_found(gap, followers, every_epoch_is_told=told)]
+        self._heirs = _heirs(owner, self._last, later, record)
+        own = [gap for gap in later if gap.instance == owner.instance]
+        self._hiding = [gap for gap in own if self._heirs.begin_after(gap)]
+        self._finding = [gap for gap in later if self._heirs.perhaps_found(gap)]
+        self._since = min((_EVER if gap.since_us is None else gap.since_us for gap in self._hiding), default=_EVER)
 
     def fate(self) -> Fate:
         gap = self._hiding[0] if self._hiding else None
-        if self._follower:
-            return self._of_gone(self._follower, gap)
-        perhaps_taken = gap is not None and self._perhaps_ended(gap)
-        # Who is silent is dead: what it had in memory may be handed over yet, for all that is known.
-        if gap and (perhaps_taken or (gap.reason == _SILENT and not self._on_disk)):
+        if self._heirs.known:
+            return self._of_gone(self._heirs.known[-1], gap)
+        if gap and self._perhaps_ended():
             return Fate(UNKNOWN, gap)
-        if gap and gap.reason == _SILENT:
-            return Fate(WAITING)
+        # Who is silent is dead: what it had in memory may be handed over yet, for all that is known.
+        if any(each.reason == _SILENT for each in self._hiding):
+            return Fate(WAITING) if self._on_disk else Fate(UNKNOWN, gap)
         return Fate(UNSETTLED if self._is_held else WAITING)
 
-    def _of_gone(self, follower: Follower, gap: Gap | None) -> Fate:
-        if max(self._last, follower.time_us) > self._record.now_us - _GRACE_US:
+    def _of_gone(self, newest: Follower, gap: Gap | None) -> Fate:
+        if max(self._last, newest.time_us) > self._record.now_us - _GRACE_US:
             return Fate(IN_FLIGHT)
-        if self._unfound and (gap is None or gap.reason != _SILENT):
-            return Fate(UNKNOWN, gap or self._unfound[0])
+        if self._finding:
+            return Fate(UNKNOWN, gap or self._finding[0])
         if gap is None:
             return Fate(LOST_PERSISTED if self._on_disk else LOST_TRANSIENT)
-        in_memory = not self._on_disk and gap.since_us is not None and self._safe_by <= gap.since_us
-        if in_memory and not self._perhaps_ended(gap):
-            return Fate(LOST_TRANSIENT, gap)
-        return Fate(UNKNOWN, gap)
+        in_memory = not self._on_disk and self._safe_by <= self._since
+        return Fate(LOST_TRANSIENT if in_memory and not self._perhaps_ended() else UNKNOWN, gap)
 
-    def _perhaps_ended(self, gap: Gap) -> bool:
-        """Whether a consumer may have settled it in the gap; or it expired or was dropped, as others of its queue."""
-        return self._was_taken or self._sent_unseen(gap) or self._ends_alone(gap)
+    def _perhaps_ended(self) -> bool:
+        """Whether a consumer may have settled it in a gap; or it expired or was dropped, as others of its queue."""
+        return self._was_taken or self._sent_unseen() or self._ends_alone()
 
-    def _ends_alone(self, gap: Gap) -> bool:
-        until = self._follower.time_us if self._follower else gap.time_us
-        return self._record.ends_alone(self._owner.virtual_host, self._owner.queue, self._last, until)
+    def _ends_alone(self) -> bool:
+        return self._record.ends_alone(self._owner.virtual_host, self._owner.queue, self._last, self._until())
 
-    def _sent_unseen(self, gap: Gap) -> bool:
+    def _sent_unseen(self) -> bool:
         """Whether a gateway, of which something is missing too, may have sent it to a consumer meanwhile."""
-        begin = (gap.since_us if gap.since_us is not None else self._last) - _SLACK_US
-        end = self._follower.time_us if self._follower else gap.time_us
-        return any(
-            one.service == _GATEWAY and one.time_us >= begin and (one.since_us or 0) <= end + _SLACK_US
-            for one in self._record.gaps
-        )
+        meanwhile = Window(max(self._since, self._last) - _SLACK_US, self._until())
+        return any(gap.service == _GATEWAY and covers(gap, meanwhile) for gap in self._record.gaps)
+
+    def _until(self) -> int:
+        return self._heirs.known[0].time_us if self._heirs.known else max(gap.time_us for gap in self._hiding)
 
 
-def _begins_before(gap: Gap, follower: Follower | None) -> bool:
-    """Whether it had begun before somebody followed."""
-    return follower is None or gap.since_us is None or gap.since_us <= follower.time_us + _SLACK_US
-
-
-def _hides_what_was_found(gap: Gap, followers: Sequence[Follower], *, every_epoch_is_told: bool) -> bool:
-    """Whether it may have what a later owner said that it has; or all that one said of whom nothing is known."""
-    its = (each for each in followers if each.instance == gap.instance)
-    return any(_begins_before(gap, each) for each in its) or (not every_epoch_is_told and gap.service != _GATEWAY)
+def _heirs(owner: Step, last: int, gaps: Sequence[Gap], record: Record) -> Heirs:
+    """Who told of the partition is asked only if a takeover can be missing, and of since then: it is a lot to read."""
+    partition, epoch = owner.partition or 0, owner.epoch or 0
+    of_queues = [gap for gap in gaps if gap.service != _GATEWAY]
+    told: Sequence[Follower] = ()
+    if of_queues:
+        begin = min(gap.time_us if gap.since_us is None else gap.since_us for gap in of_queues)
+        told = record.owners(partition, max(begin, last), max(gap.time_us for gap in of_queues))
+    return heirs(epoch, record.followers(partition, epoch, last), told)
 
 
 def _is_held(copy: Sequence[Step]) -> bool:
-    """Whether a consumer has it: it was delivered, and did not come back."""
+    """Whether a consumer has it: it was delivered, and did not come back. What a former owner says late is old."""
     held = False
-    for step in copy:
+    for step in sorted(copy, key=lambda step: (step.epoch or 0, step.time_us)):
         if step.stage in {"delivered", "recovered"}:
             held = step.stage == "delivered" or step.reason == "held"
         elif step.stage == "requeued":

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow.parquet as pq
 
 from services.common.trace import Match
+from services.mgmt.ledger.instances import SILENT
 from services.mgmt.lookup.assemble import assemble, begin_of
 from services.mgmt.lookup.blame import Follower
 from services.mgmt.lookup.database import Database
 from services.mgmt.lookup.fate import Record
-from services.mgmt.lookup.search import Search
+from services.mgmt.lookup.owners import Owners
+from services.mgmt.lookup.search import Search, Telling
 from services.mgmt.lookup.stage_row import StageRow
 from services.mgmt.lookup.way import Way, follow
 
@@ -44,8 +46,8 @@ class Fate:
 
     def __init__(self, folder: Path) -> None:
         self._rows = _Rows(folder)
-        search = Search(Database(folder))
-        self._gaps = search.gaps(0)
+        self._owners = Owners(self._rows)
+        self._gaps = self._rows.all_gaps
         self.now_us = self._rows.end_us + _LATER_US
         self.uids = self._rows.uids
         self._said: dict[str, list[Said]] = {}
@@ -70,13 +72,19 @@ class Fate:
             yield Said(0, "", "unknown" if self._gaps else "", _first_gateway(self._gaps))
 
     def _record(self, gaps: list[Gap]) -> Record:
-        return Record(gaps, self._rows.followers, self.now_us, self._rows.ends_alone, owners=self._rows.owners)
+        return Record(gaps, self._rows.followers, self.now_us, self._rows.ends_alone, owners=self._owners.of)
 
     def everything(self) -> Iterator[Said]:
         """Of every copy on record, by any of its ids."""
         for uid in self._rows.all_uids():
-            way = Way({uid: self._rows.rows_of(uid)})
-            yield from of_journey(assemble(_match(uid), way, self._record(self._gaps)))
+            journey = assemble(_match(uid), self._way(uid), self._record(self._gaps))
+            yield from (said for said in of_journey(journey) if said.uid == uid)
+
+    def _way(self, uid: int) -> Way:
+        """It, and what it was sent on from."""
+        before = [one for row in self._rows.successions_to(uid, 0) for one in row.predecessors_of(uid)][:1]
+        rows = {one: self._rows.rows_of(one) for one in (uid, *before)}
+        return Way(rows, {uid: before[0]} if before else {})
 
 
 def _match(uid: int) -> Match:
@@ -116,11 +124,14 @@ class _Rows(Search):
     """The search of a look-up, over rows in memory."""
 
     def __init__(self, folder: Path) -> None:
+        super().__init__(Database(folder))
+        self.all_gaps = self.gaps(0)
         self.uids = {row["id"]: row["first_uid"] for row in _read(folder, "ids") if row["kind"] == "message_id"}
         self._of: defaultdict[int, list[StageRow]] = defaultdict(list)
         self._to: defaultdict[int, list[StageRow]] = defaultdict(list)
         self._followers: defaultdict[int, list[Follower]] = defaultdict(list)
-        self._told_by: defaultdict[int, dict[int, Follower]] = defaultdict(dict)
+        self._tellings: dict[tuple[int, int, str], Telling] = {}
+        self._handed: dict[tuple[int, int], int] = {}
         self._ending_alone: set[tuple[str, str]] = set()
         self.end_us = 0
         for row in _read(folder, "stages"):
@@ -128,10 +139,10 @@ class _Rows(Search):
             self.end_us = max(self.end_us, time_us)
             if row["stage"] == "taken_over":
                 self._followers[row["partition"]].append(Follower(time_us, row["epoch"], row["instance"]))
-            if row["service"] == "queue" and row["epoch"]:
-                told = Follower(time_us, row["epoch"], row["instance"])
-                by_epoch = self._told_by[row["partition"]]
-                by_epoch[told.epoch] = min(told, by_epoch.get(told.epoch, told))
+            if row["stage"] == "handed_over":
+                self._handed[row["partition"], row["epoch"]] = time_us
+            if row["service"] == "queue" and row["epoch"] and row["partition"] >= 0:
+                self._tell((row["partition"], row["epoch"], row["instance"]), time_us)
             alone = row["service"] == "queue" and row["stage"] in _ENDS_ALONE
             if alone and row["reason"] not in {"rejected", "no_owner"}:
                 self._ending_alone.add((row["virtual_host"], row["queue"]))
@@ -145,6 +156,11 @@ class _Rows(Search):
         for one in row.successors:
             for uid in range(one["first"], one["last"] + 1):
                 self._to[uid].append(row)
+
+    def _tell(self, teller: tuple[int, int, str], time_us: int) -> None:
+        before = self._tellings.get(teller, Telling(*teller, time_us, time_us))
+        first, last = min(before.first_us, time_us), max(before.last_us, time_us)
+        self._tellings[teller] = Telling(*teller, first, last)
 
     def ends_alone(self, virtual_host: str, queue: str, since_us: int, until_us: int) -> bool:
         return (virtual_host, queue) in self._ending_alone
@@ -162,9 +178,17 @@ class _Rows(Search):
         later = [one for one in self._followers[partition] if one.epoch > epoch and one.time_us >= since_us - 3.6e9]
         return sorted(later, key=lambda one: one.epoch)
 
-    def owners(self, partition: int, since_us: int, until_us: int) -> list[Follower]:
-        by_epoch = self._told_by[partition] | {one.epoch: one for one in self._followers[partition]}
-        return [by_epoch[epoch] for epoch in sorted(by_epoch)]
+    def taken_over(self) -> dict[int, list[Follower]]:
+        return self._followers
+
+    def handed_over(self, first_hour: int, last_hour: int) -> dict[tuple[int, int], int]:
+        return self._handed
+
+    def told(self, first_hour: int, last_hour: int) -> list[Telling]:
+        return list(self._tellings.values())
+
+    def missed(self, instance: str, since_hour: int) -> list[Gap]:
+        return [gap for gap in self.all_gaps if (gap.instance, gap.reason) == (instance, SILENT)]
 
 
 def _read(folder: Path, table: str) -> Iterator[dict[str, Any]]:

@@ -65,7 +65,17 @@ DIED = gap(DEAD, 99, 135)
         (ON_DISK, (gap(ALIVE, 107, 135, "given_up"),), 105, ("lost (persisted)", "")),
         (ON_DISK, (gap("queue-7", 104, 135),), 105, ("lost (persisted)", "")),
         (ENQUEUED, (gap(ALIVE, 104, 135, "given_up"),), 105, ("unknown", ALIVE)),
-        (ENQUEUED, (DIED, gap(ALIVE, 104, 135, "given_up")), 105, ("lost (transient)", DEAD)),
+        (ENQUEUED, (DIED, gap(ALIVE, 104, 135, "given_up")), 105, ("unknown", DEAD)),  # perhaps it was handed over
+        (ENQUEUED, (DIED, gap(ALIVE, 90, 95, "given_up")), 105, ("lost (transient)", DEAD)),  # over by then
+        (ENQUEUED, (gap(DEAD, 5, 9, "given_up"), DIED), 105, ("lost (transient)", DEAD)),  # over before it came
+        (ENQUEUED, (gap(DEAD, 50, 60, "given_up"), DIED), 105, ("lost (transient)", DEAD)),
+        (ENQUEUED, (gap(DEAD, 11, 60, "given_up"), DIED), 105, ("unknown", DEAD)),  # is it on disk?
+        (ENQUEUED, (gap(DEAD, 50, 60, "given_up"), gap(DEAD, 11, 135)), 105, ("unknown", DEAD)),
+        (ENQUEUED, (gap(DEAD, 50, 60, "given_up"), gap(GATEWAY, 50, 60), DIED), 105, ("unknown", DEAD)),
+        (ENQUEUED, (gap(DEAD, 5, 9, "given_up"), gap(GATEWAY, 5, 9), DIED), 105, ("lost (transient)", DEAD)),
+        (ENQUEUED, (gap(DEAD, 50, 60, "given_up"), DIED), None, ("unknown", DEAD)),
+        (ENQUEUED, (gap(GATEWAY, 90, 98.5), DIED), 105, ("unknown", DEAD)),  # by another clock
+        (ENQUEUED, (gap(ALIVE, 90, 104.5, "given_up"),), 105, ("unknown", ALIVE)),
         (ENQUEUED, (), 105, ("lost (transient)", "")),
         (ENQUEUED, (), 990, ("in_flight", "")),
         ((*ENQUEUED, *TAKEN), (DIED,), 105, ("unknown", DEAD)),
@@ -128,6 +138,55 @@ def test_an_owner_of_whom_nothing_is_on_record(gaps: tuple[Gap, ...], expected: 
     message = [step("received", 1), *(step(*each) for each in ON_DISK)]
     followers = [Follower(105 * S, 3, ALIVE)]  # nobody tells of epoch 2
     assert fate_of(message[1:], message, Record(gaps, lambda *_: followers, NOW)).name == expected
+
+
+@pytest.mark.parametrize(
+    ("gaps", "expected"),
+    [((gap(ALIVE, 104, 120, "given_up"),), "unknown"), ((gap(GATEWAY, 104, 120),), "waiting")],
+    ids=["its takeover may be missing", "nobody is asked"],
+)
+def test_an_owner_whose_takeover_is_not_on_record(gaps: tuple[Gap, ...], expected: str) -> None:
+    """Who told of the partition under a later epoch has it, though it may be missing what it found."""
+    message = [step("received", 1), *(step(*each) for each in ON_DISK)]
+    known = [Follower(0, 1, DEAD), Follower(200 * S, 2, ALIVE)]
+    record = Record(gaps, lambda *_: [], NOW, owners=lambda *_: known)
+    assert fate_of(message[1:], message, record).name == expected
+
+
+def test_the_newest_owner_came_just_now() -> None:
+    """Who had it between may have died, which is not on record yet: a message is lost only when that would be."""
+    message = [step("received", 1), *(step(*each) for each in ENQUEUED)]
+    for at, expected in ((900, "lost (transient)"), (990, "in_flight")):
+        followers = [Follower(105 * S, 2, ALIVE), Follower(at * S, 3, "queue-2")]
+        assert fate_of(message[2:], message, Record((), lambda *_, its=followers: its, NOW)).name == expected
+
+
+@pytest.mark.parametrize(("sent_on", "expected"), [(10.1, "lost (transient)"), (98.5, "unknown")])
+def test_a_dead_letter_is_safe_when_who_sent_it_on_says_so(sent_on: float, expected: str) -> None:
+    """By then it is on disk, if it is to be: as what is received is when it is confirmed."""
+    letter = [step("routed", 9), step("enqueued", 10)]
+    record = Record((DIED,), lambda *_: [Follower(105 * S, 2, ALIVE)], NOW)
+    assert fate_of(letter, letter, record, int(sent_on * S)).name == expected
+
+
+@pytest.mark.parametrize(("begin", "expected"), [(10, "unknown"), (400, "unknown"), (None, "")])
+def test_what_a_consumer_had_of_which_no_owner_told(begin: float | None, expected: str) -> None:
+    """Any gap of an owner may be to blame, at any time."""
+    sent = [step("sent", 300)]
+    gaps = () if begin is None else (gap(DEAD, begin, begin + 30),)
+    record = Record(gaps, lambda *_: [], NOW, owners=lambda *_: [Follower(0, 1, DEAD)])
+    assert fate_of(sent, sent, record).name == expected
+
+
+def test_a_late_word_of_a_former_owner() -> None:
+    """What it says that it let go, or gave to a consumer, says nothing of what the next one has."""
+    late = step("dropped", 300, reason="no_owner")
+    message = [step("received", 1), *(step(*each) for each in ENQUEUED), step("delivered", 21)]
+    again = [step("enqueued", 20, epoch=2, instance=ALIVE), step("requeued", 19, epoch=2, instance=ALIVE)]
+    copy = [*message[2:], *again, late]
+    record = Record((gap(ALIVE, 90, 130),), lambda *_: [], NOW)
+    assert fate_of(copy, [*message, *again, late], record).name == "unknown"
+    assert fate_of(copy, [*message, *again, late], Record((), lambda *_: [], NOW)).name == "waiting"
 
 
 @pytest.mark.parametrize(
