@@ -89,7 +89,7 @@ class _Later:
             self._settle_and_tell()
 
     def settle_in_turns(self) -> None:
-        """Part by part, behind what has its turn already. Nothing is delivered before that, whatever its stream does."""
+        """Part by part, behind what has its turn already; nothing is delivered before, whatever its stream does."""
         for spans in spans_of([self.said]):
             self.host.turns.later(work_of(spans), partial(self._settle_some, spans))
         self.host.turns.later(0, self._tell)
