@@ -288,6 +288,7 @@ class Entries:
         return [self._withdraw(entry) for entry in self.expiring.due(now)]
 
     def _withdraw(self, entry: Entry) -> Entry:
+        self.expiring.disown(entry)
         return (
             self.aside.withdraw(entry) if self.aside and entry.state in STANDING_ASIDE else self.ready.withdraw(entry)
         )
@@ -301,10 +302,7 @@ class Entries:
 
     def take_back(self, entries: list[Entry]) -> list[Entry]:
         """Takes out those of these that wait yet."""
-        waiting = [entry for entry in entries if entry.state in WAITING]
-        for entry in waiting:
-            self.expiring.disown(entry)
-        taken = [self._withdraw(entry) for entry in waiting]
+        taken = [self._withdraw(entry) for entry in entries if entry.state in WAITING]
         if self.ring is not None:  # what goes out of the middle of a list is another object from then on
             self.ring.came(taken)
         return taken
@@ -333,7 +331,6 @@ class Entries:
         """One that waits, or that somebody holds: nobody's from now on."""
         if held := self.take_unsettled([entry.message.uid]):
             return held[0]
-        self.expiring.disown(entry)
         return self._withdraw(entry)
 
     def forget(self, entries: list[Entry]) -> None:

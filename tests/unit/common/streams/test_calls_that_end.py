@@ -75,7 +75,7 @@ async def test_what_a_failure_says(unix: str, text: str, heard: str) -> None:
 
 
 async def _waits(channel: Channel) -> bytes:
-    return bytes(await method(channel, "waits")(b"x"))
+    return bytes(await method(channel, "waits")(b"x", wait_for_ready=True))  # on a busy machine that may take long
 
 
 async def test_a_call_that_is_awaited_twice(unix: str) -> None:
