@@ -48,7 +48,7 @@ class Aside(ByTime):
 
     def known(self) -> dict[Entry, None]:
         """Those, as `__iter__` gives them, and perhaps some that have left."""
-        return self._known.copy()
+        return dict.fromkeys(self._known)
 
     def ranked(self, rank: Callable[[Entry], Any]) -> None:
         """From now on `oldest` is to be asked, by these places, once `rank_some` says so."""
@@ -141,8 +141,6 @@ class Aside(ByTime):
             self._by_uid = {entry.message.uid: entry for entry in self}
         get = self._by_uid.get
         found = [self.withdraw(each) for uid in uids if (each := get(uid)) is not None and each.state in STANDING_ASIDE]
-        for entry in found:  # it may come back, at another time
-            self.disown(entry)
         self.gone(found)
         return found
 

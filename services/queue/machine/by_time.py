@@ -15,8 +15,8 @@ _STEPS: Final = 4  # that a sweep makes for each that comes
 _SPARE_BYTES: Final = 1 << 20  # of what has left and is remembered, at most, besides as much as its queue keeps
 
 _Row: TypeAlias = tuple[Any, int, int, Entry]
-"""A time, a position, a number of its own, an entry: of one that was taken out a row may be left, for the same time and
-position as that of its successor.
+"""A time, a position, a number of its own, an entry. Of one that was taken out a row may be left, which counts for
+nothing: neither for its successor at the same position, nor for itself when it comes again.
 """
 
 
@@ -33,15 +33,16 @@ class ByTime:
         self._heap: list[_Row] = []
         self._swept: list[_Row] = []
         self._numbers = count()
-        self._known: dict[Entry, None] = {}  # in the order in which they came: the same in each run
+        self._known: dict[Entry, _Row] = {}  # with its row, in the order in which they came: the same in each run
         self._size = 0
 
     def put(self, timed: Iterable[tuple[Any, Entry]], waiting: int, kept: int) -> None:
-        """Each is in here once, however often it comes. Where `waiting` wait, in a queue that keeps so many bytes."""
-        numbers = self._numbers
-        rows = [(time, entry.position, next(numbers), entry) for time, entry in timed if entry not in self._known]
-        self._known.update([(entry, None) for *_, entry in rows])
-        self._size += sum([entry.message.weight for *_, entry in rows])
+        """Each is in here once, for its latest time. Where `waiting` wait, in a queue that keeps so many bytes."""
+        known, numbers = self._known, self._numbers
+        new = [each for each in timed if (row := known.get(each[1])) is None or row[0] != each[0]]
+        self._size += sum([entry.message.weight for _, entry in new if entry not in known])
+        rows = [(time, entry.position, next(numbers), entry) for time, entry in new]
+        known.update([(row[-1], row) for row in rows])
         if len(rows) > len(self._heap):
             self._heap += rows
             heapify(self._heap)
@@ -63,17 +64,17 @@ class ByTime:
             heap = self._earlier()
             if not heap or heap[0][0] > now:
                 break
-            entry = self._forget(heappop(heap))
-            if entry.state in self._of:
-                found.append(entry)
+            row = heappop(heap)
+            if self._counts(row):
+                found.append(row[-1])
+            self._forget(row)
         return found
 
     def first(self) -> Entry | None:
         """The first one that has not left."""
         while heap := self._earlier():
-            entry = heap[0][-1]
-            if entry.state in self._of:
-                return entry
+            if self._counts(heap[0]):
+                return heap[0][-1]
             self._forget(heappop(heap))
         return None
 
@@ -101,17 +102,20 @@ class ByTime:
                     return
                 self._heap, self._swept = self._swept, self._heap
             row = self._swept.pop()
-            if row[-1].state in self._of:
+            if self._counts(row):
                 heappush(self._heap, row)
             else:
                 self._forget(row)
 
-    def _forget(self, row: _Row) -> Entry:
-        self.disown(row[-1])
-        return row[-1]
+    def _counts(self, row: _Row) -> bool:
+        return row[-1].state in self._of and self._known.get(row[-1]) is row
+
+    def _forget(self, row: _Row) -> None:
+        if self._known.get(row[-1]) is row:
+            self.disown(row[-1])
 
     def disown(self, entry: Entry) -> None:
-        """It is not in here any more, and is not put in again; a row may be left of it."""
+        """It is not in here any more, unless it is put in again; a row may be left of it."""
         if entry in self._known:
             del self._known[entry]
             self._size -= entry.message.weight

@@ -44,6 +44,30 @@ def test_longer_with_each_attempt(patient: Make) -> None:
         assert clock(machine, now) == [1]
 
 
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize(("how", "wait"), [("claimed", 100), ("moved", 200)])
+def test_what_waits_is_somebodys_meanwhile(patient: Make, how: str, wait: int, *, late: bool) -> None:
+    """A gateway that says it has them, or management: they wait anew when they come back, and come once each, though
+    the clock be late for both times.
+    """
+    machine, meanwhile = patient(), FakeLink(7)
+    consumer = machine.consumer(messages=3)
+    machine.publish(3)
+    machine.link.taken()
+    machine.queue.settle(pb.RELEASE, [1, 2, 3], 0)
+    if how == "claimed":
+        machine.queue.claim([1, 2, 3], meanwhile, 50, None)
+    else:
+        machine.queue.picking.take(list(machine.queue.entries()), meanwhile)
+    machine.queue.settle(pb.RELEASE, [1, 2, 3], 50)
+    machine.queue.credit(consumer, 3, 0, 50)
+    assert late or clock(machine, 50 + wait - 1) == []
+    machine.queue.expire(50 + wait)
+    machine.queue.dispatch(50 + wait)
+    assert machine.link.uids() == [1, 2, 3]
+    assert machine.queue.ready_count == 0
+
+
 def test_a_browser_has_seen_it(patient: Make) -> None:
     """What comes back after its wait is shown to nobody once more."""
     machine, seeing = patient(), FakeLink()
