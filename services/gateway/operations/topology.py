@@ -16,6 +16,8 @@ from services.gateway.operations import choosing
 from services.gateway.sessions.session import Session
 from services.rpc import queue_pb2, router_pb2
 
+_NOBODYS = (1 << 64) - 1  # the id of no queue
+
 
 async def declare_exchange(session: Session, request: v.DeclareExchange) -> None:
     declare = router_pb2.DeclareExchange(
@@ -80,20 +82,30 @@ async def delete_queue(session: Session, request: v.DeleteQueue) -> int:
     try:
         definition = await find_queue(session, request.name)
     except NotFound:
+        await _until_all_hear(session)
         return 0  # deleting what is gone is what the client wants (RabbitMQ since 3.2)
     queue_id = slot_of(definition)
     delete = queue_pb2.DeleteRequest(queue_id=queue_id, if_unused=request.if_unused, if_empty=request.if_empty)
     reply = await session.broker.asking.ask(queue_id, delete=delete)
-    if reply.reason not in (queue_pb2.NONE, queue_pb2.UNKNOWN_QUEUE):
+    if reply.reason == queue_pb2.UNKNOWN_QUEUE:
+        await _until_all_hear(session)
+    elif reply.reason != queue_pb2.NONE:
         raise _refusal(reply, definition)
     return int(reply.message_count)
+
+
+async def _until_all_hear(session: Session) -> None:
+    """Returns when every gateway has heard what this one has: what is gone for its client is gone everywhere."""
+    await change(session, delete_queue=router_pb2.DeleteQueue(queue_id=_NOBODYS))
 
 
 async def delete_unused(session: Session, queue_id: SlotId) -> None:
     """One that was a consumer's; not where somebody else has it by now."""
     delete = queue_pb2.DeleteRequest(queue_id=queue_id, if_unused=True)
     reply = await session.broker.asking.ask(queue_id, delete=delete)
-    if reply.reason not in (queue_pb2.NONE, queue_pb2.UNKNOWN_QUEUE, queue_pb2.IN_USE):
+    if reply.reason == queue_pb2.UNKNOWN_QUEUE:
+        await _until_all_hear(session)
+    elif reply.reason not in (queue_pb2.NONE, queue_pb2.IN_USE):
         raise InternalError(reply.text or "the queue could not be deleted")
 
 
