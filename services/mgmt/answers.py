@@ -1,4 +1,4 @@
-"""Asks many processes at once whether they serve; one that stands still delays no answer but the first."""
+"""Asks many processes at once whether they serve; for one that stands still only the first report waits long."""
 
 from __future__ import annotations
 

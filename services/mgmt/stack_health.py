@@ -135,5 +135,5 @@ def queue_state(table: PartitionTable, partitions: int, serving: set[str], begin
     if len(alive) < partitions:
         return f"{len(alive)} of {partitions} partitions have an owner"
     if beginning:
-        return f"partitions are being taken over: {', '.join(sorted(beginning))}"
+        return f"partitions are changing hands: {', '.join(sorted(beginning))}"
     return OK

@@ -194,7 +194,7 @@ async def test_an_owner_that_takes_over(stack: Stack) -> None:
     stack.beginning = {"q1"}
     report = await stack.health.report()
     assert not report.ok
-    assert report.services["queue"] == "partitions are being taken over: q1"
+    assert report.services["queue"] == "partitions are changing hands: q1"
     assert report.members["queue"] == {"q1": "ok"}
     stack.beginning, stack.now = set(), 1.0
     assert (await stack.health.report()).ok
