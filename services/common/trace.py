@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from services.common.question import CONCLUDED, Sought
 
+_NAMED = 3  # gaps, of many that may be to blame
+
 # States of copies whose end is not on record.
 WAITING, UNSETTLED, IN_FLIGHT, UNKNOWN, LOST, LOST_PERSISTED, LOST_TRANSIENT = CONCLUDED
 
@@ -209,7 +211,9 @@ def nothing(asked: str | Sought, found: Trace) -> str:
     damaged = f"; {len(found.damaged)} damaged files were passed over: {found.damaged[0]} …" if found.damaged else ""
     why = f"; the record is not filed at the moment: {found.trouble}" if found.trouble else ""
     if found.gaps:
-        why += f"; it may be what is missing of {' or '.join(map(blame, found.gaps))}"
+        named, others = found.gaps[:_NAMED], len(found.gaps[_NAMED:])
+        why += f"; it may be what is missing of {' or '.join(map(blame, named))}"
+        why += f" or of {others} that were noticed before" if others else ""
     if found.gone:
         why += f"; it may be what is missing of {' and '.join(found.gone)}, which died just now"
     return f"nothing is on record {what}{searched}{damaged}{why}"

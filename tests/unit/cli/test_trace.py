@@ -212,6 +212,8 @@ def test_nothing_on_record() -> None:
     two = Trace(id="x", journeys=[], more=False, gaps=[SILENT, other])
     each = f"{BLAMED} or queue-2 (silent, noticed 2026-08-21 12:00:00Z)"
     assert nothing("x", two) == f"nothing is on record of 'x'; it may be what is missing of {each}"
+    many = two.model_copy(update={"gaps": two.gaps * 4})
+    assert nothing("x", many).endswith(" or of 5 that were noticed before")
     died = Trace(id="x", journeys=[], more=False, gone=["gateway-1", "gateway-2"])
     missing = "it may be what is missing of gateway-1 and gateway-2, which died just now"
     assert nothing("x", died) == f"nothing is on record of 'x'; {missing}"
