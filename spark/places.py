@@ -14,7 +14,7 @@ from spark.terms import Gap, Term, Told, Unread, files_to_blame, makers, terms, 
 BLAMED = "array<struct<time: long, words: string, since: long>>"
 _TERMS = (
     "partition int, epoch long, current_epoch long, term_began long, owner_ended long, "
-    f"gaps {BLAMED}, found_gaps {BLAMED}, sent_until long, own_gaps {BLAMED}, takeovers array<long>"
+    f"gaps {BLAMED}, found_gaps {BLAMED}, sent_until long, own_gaps {BLAMED}, takeovers array<long>, untold boolean"
 )
 _UNREAD = f"unread long, unread_files {BLAMED}"
 KEYS = ("virtual_host", "queue", "partition", "instance", "epoch")

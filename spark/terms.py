@@ -80,6 +80,7 @@ class Term(NamedTuple):
     sent_until: int | None  # when the last gap of a gateway was noticed that may hide that some were sent meanwhile
     own_gaps: list[Blamed]  # all of whoever had it under this epoch; of epoch 0 none
     takeovers: list[int]  # of epoch 0: the same of each owner of the partition
+    untold: bool  # a later owner told of the partition, and not of its takeover, though takeovers are on record
 
 
 def to_blame(gaps: Iterable[Gap]) -> list[Blamed]:
@@ -137,9 +138,12 @@ def terms(told: Iterable[Told], gaps: Sequence[Gap], heard: Mapping[str, int]) -
     """
     known = _Gaps([_dated(gap, heard) for gap in gaps], heard)
     partitions: defaultdict[int, dict[int, list[Told]]] = defaultdict(dict)
+    tells = False  # of takeovers; older releases did not
     for one in told:
         partitions[one.partition].setdefault(one.epoch, []).append(one)
-    return [term for number, by_epoch in partitions.items() for term in _of_partition(number, by_epoch, known)]
+        tells |= one.taken is not None
+    found = (term for number, by_epoch in partitions.items() for term in _of_partition(number, by_epoch, known))
+    return [term._replace(untold=term.untold and tells) for term in found]
 
 
 def troubled(found: Iterable[Term]) -> list[int]:
@@ -179,7 +183,7 @@ def _of_partition(number: int, by_epoch: Mapping[int, Sequence[Told]], gaps: _Ga
     current = epochs[-1]
     anybodys = _of_owners(epochs, began, own, gaps, _left(by_epoch[current], gaps))
     takeovers = sorted(began.values())
-    yield Term(number, _UNPLACED, current, began[current], None, anybodys, [], None, [], takeovers)
+    yield Term(number, _UNPLACED, current, began[current], None, anybodys, [], None, [], takeovers, untold=False)
     ended = _ended(by_epoch[current], gaps)
     for place, epoch in enumerate(epochs):
         following = epochs[place + 1] if place + 1 < len(epochs) else None
@@ -187,10 +191,13 @@ def _of_partition(number: int, by_epoch: Mapping[int, Sequence[Told]], gaps: _Ga
         # What the next owner did not find cannot have been sent since.
         end = max((gap.time for gap in hiding), default=_EVER) if following is None else began[following]
         its = [gap for gap in hiding if gap.time >= min(one.began for one in by_epoch[epoch])]
-        found = _perhaps_found([by_epoch[later] for later in epochs[place + 1 :]], current - epoch, gaps)
-        sent_until = gaps.sent_until(end) if its else None
+        taken = _taken(by_epoch[later] for later in epochs[place + 1 :])
+        # An epoch without a word is none where nothing is missing: who claimed it had nothing to say.
+        untold = len(taken) < len(epochs) - place - 1
+        found = _perhaps_found(taken, current - epoch, gaps)
+        sent_until, its_own = gaps.sent_until(end) if its else None, to_blame(own[epoch])
         yield Term(
-            number, epoch, current, began[current], ended, _hiding(its), found, sent_until, to_blame(own[epoch]), []
+            number, epoch, current, began[current], ended, _hiding(its), found, sent_until, its_own, [], untold=untold
         )
 
 
@@ -199,12 +206,17 @@ def _began(owners: Sequence[Told]) -> int:
     return min([one.taken for one in owners if one.taken is not None] or [one.began for one in owners])
 
 
-def _perhaps_found(later: Sequence[Sequence[Told]], epochs: int, gaps: _Gaps) -> list[Blamed]:
+def _taken(later: Iterable[Sequence[Told]]) -> list[list[Told]]:
+    """Of each epoch of which that is on record, who took it over."""
+    taken = ([one for one in owners if one.taken is not None] for owners in later)
+    return [owners for owners in taken if owners]
+
+
+def _perhaps_found(taken: Sequence[Sequence[Told]], epochs: int, gaps: _Gaps) -> list[Blamed]:
     """The gaps that may hide what later owners found; any of a queue process, unless of all `epochs` it is on record
     that they were taken over.
     """
-    taken = [[one for one in owners if one.taken is not None] for owners in later]
-    if sum(map(bool, taken)) < epochs:
+    if len(taken) < epochs:
         return _shortened(to_blame(gaps.of_queues))
     found = {gap for owners in taken for one in owners for gap in gaps.of([one.instance]) if _is_of(gap, one.taken)}
     return _shortened(to_blame(found))

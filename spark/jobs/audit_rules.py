@@ -274,7 +274,7 @@ def _fate_of_gone(on_disk: Column, perhaps_taken: Column) -> Column:
     in_memory = ~on_disk & (safe_by <= F.col("hiding_gap.since"))
     return (
         F.when(_is_recent(F.greatest("last_time", "term_began")), "in_flight")
-        .when(F.col("found_gap").isNotNull(), UNKNOWN)
+        .when(F.col("found_gap").isNotNull() | F.col("untold"), UNKNOWN)
         .when(~_hidden() & on_disk, LOST_PERSISTED)
         .when(~_hidden(), LOST_TRANSIENT)
         .when(in_memory & ~perhaps_taken, LOST_TRANSIENT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from hypothesis import Phase, given, settings
 from pyspark.sql import SparkSession
 
@@ -22,11 +23,12 @@ def differences(spark: SparkSession, folder: Path, ledgers: Sequence[Ledger]) ->
     """What is said differently, with the ledger that it is about."""
     told = list(written(ledgers))
     file_rows(folder / "ledger", "stages", [row for one in told for row in one.rows])
-    file_rows(folder / "ledger", "gaps", [gap for one in told for gap in one.gaps])
+    if gaps := [gap for one in told for gap in one.gaps]:
+        file_rows(folder / "ledger", "gaps", gaps)
     sources = Sources(str(folder / "ledger"), options={"grace": "0"})
     fates = run(spark, job("audit"), sources, str(folder / "out"))
     audited = spark.read.parquet(str(folder / "out/audit/fates.parquet")).collect()
-    assert fates.tables["verdict"][0]["gaps"] == sum(len(one.gaps) for one in told)
+    assert fates.tables["verdict"][0]["gaps"] == len(gaps)
     return disagreements(Fate(folder / "ledger"), audited)
 
 
@@ -46,6 +48,7 @@ def drawn(most: int) -> list[Ledger]:
 SAFE = Story(0, 30.0, confirmed=0.5)
 ON_DISK = Story(0, 30.0, confirmed=0.5, persisted=0.5)
 BEFORE = [Hole(0, silent=False, since=5.0, lasts=5.0), Hole(1, silent=False, since=5.0, lasts=5.0)]
+FOLLOWED = Ledger([0, 1], 0, 0, [SAFE], [], handed=False)
 DEATH = Hole(0, silent=True, since=45.0, lasts=31.0)
 CASES = {
     "over before it came": (SAFE, [*BEFORE, DEATH], "lost (transient)"),
@@ -64,6 +67,26 @@ def test_several_gaps(spark: SparkSession, tmp_path: Path) -> None:
     found = {said.queue: said.fate for said in Fate(tmp_path / "ledger").everything()}
     told = {case: found[f"q{number}-0"] for number, case in enumerate(CASES, 1)}
     assert told == {case: fate for case, (*_, fate) in CASES.items()}
+
+
+@pytest.mark.parametrize(
+    ("others", "holes", "fates"),
+    [
+        ([], [], ["lost (persisted)", "lost (transient)"]),
+        ([], BEFORE, ["lost (persisted)", "lost (transient)"]),
+        ([FOLLOWED], [], ["unknown", "unknown"]),
+        ([FOLLOWED], BEFORE, ["unknown", "unknown"]),
+    ],
+    ids=["of an older release", "of one, long after a gap", "no gap", "long after a gap"],
+)
+def test_missing_takeover(
+    spark: SparkSession, tmp_path: Path, others: list[Ledger], holes: list[Hole], fates: list[str]
+) -> None:
+    """A follower that told no takeover is one also without a gap: nothing is lost for sure, if others told theirs."""
+    ledgers = [*others, Ledger([0, 1], 0, 2, [ON_DISK, SAFE], holes, handed=False)]
+    assert differences(spark, tmp_path, ledgers) == {}
+    found = {said.queue: said.fate for said in Fate(tmp_path / "ledger").everything()}
+    assert [found[f"q{len(ledgers)}-{place}"] for place in (0, 1)] == fates
 
 
 def test_any_gaps(spark: SparkSession, tmp_path: Path) -> None:

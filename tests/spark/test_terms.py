@@ -76,6 +76,23 @@ def test_missing_takeover() -> None:
     assert named(first(terms(owners, [gap(B, 40, 60)], HEARD)).found_gaps) == [(B, 40, 60)]
 
 
+@pytest.mark.parametrize(
+    ("owners", "untold"),
+    [
+        ([Told(1, 2, B, 100 * S)], False),  # of an older release
+        ([Told(1, 2, B, 100 * S), *told((3, C, 200))], True),
+        ([*told((2, B, 100)), Told(1, 3, C, 200 * S)], True),
+        (told((3, C, 200)), False),  # who claimed epoch 2 had nothing to say
+        (told((2, B, 100), (3, C, 200)), False),
+        ([Told(1, 2, B, 100 * S), Told(2, 2, C, 0, None, 0)], True),
+    ],
+)
+def test_untold_takeover(owners: list[Told], untold: bool) -> None:
+    """Where takeovers are on record, an owner that told of the partition, and not of its own, may have found it."""
+    term = first(terms([Told(1, 1, A, 0), *owners], [], HEARD))
+    assert (term.untold, term.found_gaps) == (untold, [])
+
+
 def test_slow_takeover() -> None:
     """Whatever it told of the partition before, an owner says what it has when it has taken over."""
     owners = [*told((1, A, 0)), Told(1, 2, B, 100 * S, None, 110 * S)]

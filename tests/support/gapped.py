@@ -206,10 +206,6 @@ def _after_start(row: Row) -> float:
     return seconds
 
 
-_LAST = Ledger([0], 0, 0, (), (Hole("other", silent=False, since=0.0, lasts=1.0),), handed=False)
-"""Of a new owner nothing is missing without a gap: here is one for all that come before."""
-
-
 def written(ledgers: Sequence[Ledger]) -> Iterator[Written]:
     """In an order in which one does not disturb the other."""
-    return (Written(number, one) for number, one in enumerate((*in_order(ledgers), _LAST), 1))
+    return (Written(number, one) for number, one in enumerate(in_order(ledgers), 1))

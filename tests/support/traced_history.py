@@ -29,11 +29,14 @@ def traced(history: History, gaps: Iterable[dict[str, Any]]) -> tuple[str, str]:
         assert partition == history.number
         return [one for one in followers if one.epoch > epoch and one.time_us >= since_us]
 
+    def heirs(_partition: int, epoch: int, *_times: int) -> list[Follower]:
+        return [one for one in owners if one.epoch > epoch]
+
     match = Match(uid=history.uid, kind="uid", time_us=None)
     told = [row for row in history.rows if row["service"] == "queue" and row["epoch"]]
     first = {row["epoch"]: row for row in sorted(told, key=lambda row: row["time"], reverse=True)}
     owners = [Follower(_us(row["time"]), epoch, row["instance"]) for epoch, row in sorted(first.items())]
-    record = Record(ordered, followed, _END_US, owners=lambda *_: owners)
+    record = Record(ordered, followed, _END_US, owners=lambda *_: owners, tellers=heirs)
     journey = assemble(match, Way({history.uid: rows} if rows else {}), record)
     if not journey.messages or not journey.messages[0].copies:
         return "unknown" if journey.gaps else "", journey.gaps[0].instance if journey.gaps else ""

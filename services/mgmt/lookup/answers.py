@@ -56,7 +56,7 @@ class Answers:
         until = self._clock() + _SECONDS
         self._database.offer(unfiled)
         found, more = self._search.matches(asked, journeys, everything=everything)
-        owners = Owners(self._search)
+        owners = Owners(self._search, lambda: self._clock() >= until)
         told = [journey for match in found if (journey := self._journey(match, owners, until))]
         more, told = more or len(told) > journeys, told[:journeys]
         told = self._payloads.add(told) if payloads else told
@@ -69,7 +69,7 @@ class Answers:
         found = find(self._database, self._wanted(sought), sought, journeys, lambda: self._clock() >= until)
         told: list[Journey] = []
         known: set[int] = set()
-        owners = Owners(self._search)
+        owners = Owners(self._search, lambda: self._clock() >= until)
         for uid, time_us in found.uids.items():
             match = Match(uid=uid, kind="found", time_us=time_us)
             # What was found as itself, and as what it went on as, has one way.
@@ -102,9 +102,12 @@ class Answers:
         if not way.rows and match.kind in {"uid", "found"}:
             return None
         gaps = self._search.gaps(begin_of(way, match))
-        search = self._search
-        record = Record(gaps, search.followers, epoch_ns() // 1000, search.ends_alone, search.unread, owners.of)
-        return assemble(match, way, record)
+        return assemble(match, way, self._record(gaps, owners))
+
+    def _record(self, gaps: Sequence[Gap], owners: Owners) -> Record:
+        search, now_us = self._search, epoch_ns() // 1000
+        followers, ends_alone, unread = search.followers, search.ends_alone, search.unread
+        return Record(gaps, followers, now_us, ends_alone, unread, owners.of, owners.since, owners.takes_over)
 
     def _perhaps_received(self) -> list[Gap]:
         """The newest gaps in which a message may have been received of which no row is on record."""

@@ -45,6 +45,18 @@ def _nobody_known(_partition: int, _since_us: int, _until_us: int) -> Sequence[F
     return ()
 
 
+Tellers: TypeAlias = Callable[[int, int, int, int], Sequence[Follower] | None]
+"""Who told of a partition, as its owner of a later epoch than one, between two times; None where that is not known."""
+
+
+def _nobody_told(_partition: int, _epoch: int, _since_us: int, _until_us: int) -> Sequence[Follower]:
+    return ()
+
+
+def _no_takeover() -> bool:
+    return False
+
+
 EndsAlone: TypeAlias = Callable[[str, str, int, int], bool]
 """Whether messages of a queue, in a virtual host, ended without any consumer between two times."""
 
@@ -70,6 +82,8 @@ class Record(NamedTuple):
     ends_alone: EndsAlone = _nothing_does
     unread: Unread = _all_read
     owners: Owners = _nobody_known
+    tellers: Tellers = _nobody_told
+    takes_over: Callable[[], bool] = _no_takeover  # whether takeovers are on record at all: of older releases none are
 
 
 class Fate(NamedTuple):
@@ -161,7 +175,7 @@ class _Placed:
         self._safe_by = max([self._last, *safe]) + _SLACK_US
         self._is_held = _is_held(copy)
         later = [gap for gap in record.gaps if gap.time_us >= self._last]
-        self._heirs = _heirs(owner, self._last, later, record)
+        self._heirs = _heirs(owner, self._last, record)
         own = [gap for gap in later if gap.instance == owner.instance]
         self._hiding = [gap for gap in own if self._heirs.begin_after(gap)]
         self._finding = [gap for gap in later if self._heirs.perhaps_found(gap)]
@@ -171,6 +185,8 @@ class _Placed:
         gap = self._hiding[0] if self._hiding else None
         if self._heirs.known:
             return self._of_gone(self._heirs.known[-1], gap)
+        if not self._heirs.all_known and self._finding:
+            return Fate(UNKNOWN, gap or self._finding[0])
         if gap and self._perhaps_ended():
             return Fate(UNKNOWN, gap)
         # Who is silent is dead: what it had in memory may be handed over yet, for all that is known.
@@ -181,12 +197,16 @@ class _Placed:
     def _of_gone(self, newest: Follower, gap: Gap | None) -> Fate:
         if max(self._last, newest.time_us) > self._record.now_us - _GRACE_US:
             return Fate(IN_FLIGHT)
-        if self._finding:
-            return Fate(UNKNOWN, gap or self._finding[0])
+        if self._finding or self._untold():
+            return Fate(UNKNOWN, gap or next(iter(self._finding), None))
         if gap is None:
             return Fate(LOST_PERSISTED if self._on_disk else LOST_TRANSIENT)
         in_memory = not self._on_disk and self._safe_by <= self._since
         return Fate(LOST_TRANSIENT if in_memory and not self._perhaps_ended() else UNKNOWN, gap)
+
+    def _untold(self) -> bool:
+        """Whether one of them has not said what it found, of a release that does: nothing is lost for sure."""
+        return self._heirs.some_untold and (bool(self._heirs.taken) or self._record.takes_over())
 
     def _perhaps_ended(self) -> bool:
         """Whether a consumer may have settled it in a gap; or it expired or was dropped, as others of its queue."""
@@ -204,14 +224,9 @@ class _Placed:
         return self._heirs.known[0].time_us if self._heirs.known else max(gap.time_us for gap in self._hiding)
 
 
-def _heirs(owner: Step, last: int, gaps: Sequence[Gap], record: Record) -> Heirs:
-    """Who told of the partition is asked only if a takeover can be missing, and of since then: it is a lot to read."""
+def _heirs(owner: Step, last: int, record: Record) -> Heirs:
     partition, epoch = owner.partition or 0, owner.epoch or 0
-    of_queues = [gap for gap in gaps if gap.service != _GATEWAY]
-    told: Sequence[Follower] = ()
-    if of_queues:
-        begin = min(gap.time_us if gap.since_us is None else gap.since_us for gap in of_queues)
-        told = record.owners(partition, max(begin, last), max(gap.time_us for gap in of_queues))
+    told = record.tellers(partition, epoch, last, record.now_us)
     return heirs(epoch, record.followers(partition, epoch, last), told)
 
 

@@ -22,6 +22,7 @@ class Heirs(NamedTuple):
     epoch: int
     known: Sequence[Follower]
     taken: Sequence[Follower]
+    all_known: bool  # else others may have told of it, too
 
     def begin_after(self, gap: Gap) -> bool:
         """Whether the gap had begun before the first of them came, if one did."""
@@ -33,7 +34,17 @@ class Heirs(NamedTuple):
             return True
         return not self._all_told() and gap.service != _GATEWAY
 
+    @property
+    def some_untold(self) -> bool:
+        """Whether one told of the partition, for all that is known, and not of its takeover. An epoch without a word
+        is none where nothing is missing: who claimed it had nothing to say.
+        """
+        return not self.all_known or len(self.known) > len({one.epoch for one in self.taken})
+
     def _all_told(self) -> bool:
+        return self.all_known and self._all_taken()
+
+    def _all_taken(self) -> bool:
         return not self.known or len(self.taken) == self.known[-1].epoch - self.epoch
 
 
@@ -41,7 +52,7 @@ def _takeover(owner: Follower) -> Window:
     return Window(owner.time_us - SLACK_US, owner.time_us)
 
 
-def heirs(epoch: int, taken: Sequence[Follower], told: Sequence[Follower]) -> Heirs:
-    """After an epoch; `told` are owners of any epoch."""
-    known = {one.epoch: one for one in (*told, *taken) if one.epoch > epoch}
-    return Heirs(epoch, [known[each] for each in sorted(known)], taken)
+def heirs(epoch: int, taken: Sequence[Follower], told: Sequence[Follower] | None) -> Heirs:
+    """After an epoch; None `told` of it, as far as that is known, besides those who took it over."""
+    known = {one.epoch: one for one in (*(told or ()), *taken)}
+    return Heirs(epoch, [known[each] for each in sorted(known)], taken, told is not None)

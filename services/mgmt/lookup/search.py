@@ -24,6 +24,7 @@ _SLACK_US = HOUR_US  # by which clocks may differ, and a row of a batch be older
 _OF_FATES = {"stages", "gaps"}
 _UIDS = re.compile(r"[0-9]{1,19}", re.ASCII)
 _TRACE_ID = re.compile(r"[0-9a-fA-F]{32}")
+_LATEST = (1 << 63) - 1  # of epochs
 _SMALLEST_UID, _LARGEST_UID = 1 << SEQUENCE_BITS, (1 << 63) - 1
 
 _HAS = "first_uid <= $uid and last_uid >= $uid and {}"
@@ -179,6 +180,17 @@ class Search:
         condition = "partition >= 0 and epoch > 0 and service = 'queue' group by partition, epoch, instance"
         rows = self._database.select("stages", columns, condition, {}, self._hours(first_hour, last_hour))
         return [Telling(*row) for row in rows]
+
+    def told_since(self, partition: int, epoch: int, first_hour: int, last_hour: int) -> list[Telling]:
+        """Who told in these hours of a partition as its owner of a later epoch."""
+        # Statistics tell which parts of files have no epoch so late, and only what is of the partition is read further.
+        columns = "partition, epoch, instance, min(epoch_us(time)), max(epoch_us(time))"
+        condition = "partition = $partition and epoch > $epoch group by partition, epoch, instance"
+        values, within = {"partition": partition, "epoch": epoch}, {"epoch": (epoch + 1, _LATEST)}
+        hours = self._hours(first_hour, last_hour)
+        return [
+            Telling(*row) for row in self._database.select("stages", columns, condition, values, hours, within=within)
+        ]
 
     def missed(self, instance: str, since_hour: int) -> list[Gap]:
         """As which an instance was missed since that hour."""

@@ -15,6 +15,7 @@ from services.mgmt.lookup.assemble import assemble, begin_of
 from services.mgmt.lookup.blame import Follower
 from services.mgmt.lookup.database import Database
 from services.mgmt.lookup.fate import Record
+from services.mgmt.lookup.hours import HOUR_US, hour_of
 from services.mgmt.lookup.owners import Owners
 from services.mgmt.lookup.search import Search, Telling
 from services.mgmt.lookup.stage_row import StageRow
@@ -72,7 +73,9 @@ class Fate:
             yield Said(0, "", "unknown" if self._gaps else "", _first_gateway(self._gaps))
 
     def _record(self, gaps: list[Gap]) -> Record:
-        return Record(gaps, self._rows.followers, self.now_us, self._rows.ends_alone, owners=self._owners.of)
+        rows, owners = self._rows, self._owners
+        known = {"owners": owners.of, "tellers": owners.since, "takes_over": owners.takes_over}
+        return Record(gaps, rows.followers, self.now_us, rows.ends_alone, **known)
 
     def everything(self) -> Iterator[Said]:
         """Of every copy on record, by any of its ids."""
@@ -130,9 +133,9 @@ class _Rows(Search):
         self._of: defaultdict[int, list[StageRow]] = defaultdict(list)
         self._to: defaultdict[int, list[StageRow]] = defaultdict(list)
         self._followers: defaultdict[int, list[Follower]] = defaultdict(list)
-        self._tellings: dict[tuple[int, int, str], Telling] = {}
+        self._tellings: defaultdict[int, dict[tuple[int, int, str], Telling]] = defaultdict(dict)
         self._handed: dict[tuple[int, int], int] = {}
-        self._ending_alone: set[tuple[str, str]] = set()
+        self._ending_alone: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
         self.end_us = 0
         for row in _read(folder, "stages"):
             time_us = int(row["time"].timestamp() * 1e6)
@@ -145,7 +148,7 @@ class _Rows(Search):
                 self._tell((row["partition"], row["epoch"], row["instance"]), time_us)
             alone = row["service"] == "queue" and row["stage"] in _ENDS_ALONE
             if alone and row["reason"] not in {"rejected", "no_owner"}:
-                self._ending_alone.add((row["virtual_host"], row["queue"]))
+                self._ending_alone[row["virtual_host"], row["queue"]].add(hour_of(time_us))
             if row["uids"]:
                 self._add(StageRow(time_us, *(row[name] for name in list(StageRow.__dataclass_fields__)[1:])))
 
@@ -158,12 +161,14 @@ class _Rows(Search):
                 self._to[uid].append(row)
 
     def _tell(self, teller: tuple[int, int, str], time_us: int) -> None:
-        before = self._tellings.get(teller, Telling(*teller, time_us, time_us))
+        tellings = self._tellings[hour_of(time_us)]
+        before = tellings.get(teller, Telling(*teller, time_us, time_us))
         first, last = min(before.first_us, time_us), max(before.last_us, time_us)
-        self._tellings[teller] = Telling(*teller, first, last)
+        tellings[teller] = Telling(*teller, first, last)
 
     def ends_alone(self, virtual_host: str, queue: str, since_us: int, until_us: int) -> bool:
-        return (virtual_host, queue) in self._ending_alone
+        begin, end = hour_of(since_us - HOUR_US), hour_of(until_us)
+        return any(begin <= hour <= end for hour in self._ending_alone[virtual_host, queue])
 
     def all_uids(self) -> list[int]:
         return sorted(self._of)
@@ -185,7 +190,12 @@ class _Rows(Search):
         return self._handed
 
     def told(self, first_hour: int, last_hour: int) -> list[Telling]:
-        return list(self._tellings.values())
+        some = (of_hour for hour, of_hour in self._tellings.items() if first_hour <= hour <= last_hour)
+        return [telling for of_hour in some for telling in of_hour.values()]
+
+    def told_since(self, partition: int, epoch: int, first_hour: int, last_hour: int) -> list[Telling]:
+        told = self.told(first_hour, last_hour)
+        return [one for one in told if one.partition == partition and one.epoch > epoch]
 
     def missed(self, instance: str, since_hour: int) -> list[Gap]:
         return [gap for gap in self.all_gaps if (gap.instance, gap.reason) == (instance, SILENT)]

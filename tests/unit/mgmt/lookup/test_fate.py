@@ -141,15 +141,42 @@ def test_an_owner_of_whom_nothing_is_on_record(gaps: tuple[Gap, ...], expected: 
 
 
 @pytest.mark.parametrize(
-    ("gaps", "expected"),
-    [((gap(ALIVE, 104, 120, "given_up"),), "unknown"), ((gap(GATEWAY, 104, 120),), "waiting")],
-    ids=["its takeover may be missing", "nobody is asked"],
+    ("gaps", "takes_over", "expected"),
+    [
+        ((gap(ALIVE, 104, 120, "given_up"),), True, ("unknown", ALIVE)),
+        ((gap(ALIVE, 104, 120, "given_up"),), False, ("unknown", ALIVE)),
+        ((gap(GATEWAY, 104, 120),), True, ("unknown", "")),
+        ((), False, ("lost (persisted)", "")),
+    ],
+    ids=["it may be missing", "it may be missing, of an older release", "nothing is missing", "of an older release"],
 )
-def test_an_owner_whose_takeover_is_not_on_record(gaps: tuple[Gap, ...], expected: str) -> None:
-    """Who told of the partition under a later epoch has it, though it may be missing what it found."""
+def test_an_owner_whose_takeover_is_not_on_record(
+    gaps: tuple[Gap, ...], expected: tuple[str, str], *, takes_over: bool
+) -> None:
+    """Who told of the partition under a later epoch has it; what it found is not known, where others say so."""
     message = [step("received", 1), *(step(*each) for each in ON_DISK)]
-    known = [Follower(0, 1, DEAD), Follower(200 * S, 2, ALIVE)]
-    record = Record(gaps, lambda *_: [], NOW, owners=lambda *_: known)
+    record = Record(
+        gaps, lambda *_: [], NOW, tellers=lambda *_: [Follower(200 * S, 2, ALIVE)], takes_over=lambda: takes_over
+    )
+    found = fate_of(message[1:], message, record)
+    assert (found.name, found.gap.instance if found.gap else "") == expected
+
+
+@pytest.mark.parametrize(
+    ("gaps", "followed", "expected"),
+    [
+        ((gap(ALIVE, 104, 120, "given_up"),), False, "unknown"),
+        ((gap(GATEWAY, 104, 120),), False, "waiting"),
+        ((gap(ALIVE, 5, 9, "given_up"),), False, "waiting"),
+        ((), True, "unknown"),
+    ],
+    ids=["perhaps in a gap", "nothing is missing", "over before it came", "perhaps by yet another"],
+)
+def test_it_takes_too_long_to_see_who_told(gaps: tuple[Gap, ...], expected: str, *, followed: bool) -> None:
+    """Then a copy waits only if no takeover can be missing, and none is lost."""
+    message = [step("received", 1), *(step(*each) for each in ON_DISK)]
+    followers = [Follower(200 * S, 2, ALIVE)] if followed else []
+    record = Record(gaps, lambda *_: followers, NOW, tellers=lambda *_: None)
     assert fate_of(message[1:], message, record).name == expected
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from services.mgmt.lookup.blame import Follower
+from services.mgmt.lookup.database import Database
 from services.mgmt.lookup.lookup import LookUp
+from services.mgmt.lookup.owners import Owners
 from services.mgmt.lookup.search import Search
-from tests.support.ledger_files import HOUR, MS, LedgerFiles, uid
+from tests.support.ledger_files import HOUR, MS, NOON, LedgerFiles, uid
 
 S = 1000 * MS
 
@@ -128,3 +132,60 @@ async def test_an_owner_of_which_all_is_missing(
     [journey] = (await look_up.trace(str(uid(1)))).journeys
     assert journey.messages[-1].ended
     assert [gap.instance for gap in journey.gaps] == told
+
+
+def _heir(ledger: LedgerFiles, *partitions: int, at: int) -> None:
+    """Who tells of them under epoch 2, and not of its takeover."""
+    for partition in partitions:
+        heir = {"queue": "x", "partition": partition, "epoch": 2, "instance": "queue-2"}
+        ledger.stage("settled", uid(9), at=at, **heir)
+
+
+def _wait(ledger: LedgerFiles, *partitions: int) -> None:
+    _publish(ledger, *partitions)
+    for partition in partitions:
+        place = {"queue": f"q{partition}", "partition": partition, "epoch": 1, "instance": "queue-1"}
+        ledger.stage("enqueued", uid(1), at=MS, **place)
+
+
+@pytest.mark.parametrize("at", [60 * S, HOUR, 30 * HOUR, 80 * HOUR])
+async def test_an_heir_that_told_late(ledger: LedgerFiles, look_up: LookUp, at: int) -> None:
+    """Whose takeover is missing: it is known however much later it tells of the partition, and a copy does not wait."""
+    _wait(ledger, 7)
+    ledger.gap("queue-2", at=40 * S, since=20 * S, reason="given_up")
+    _heir(ledger, 7, at=at)
+    ledger.file()
+    assert await _fates(look_up) == [("unknown", "queue-2")]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_heirs_are_read_while_there_is_time(ledger: LedgerFiles, *, late: bool) -> None:
+    """Then it is not known whether there are any."""
+    _heir(ledger, 7, at=30 * HOUR)
+    ledger.file()
+    owners = Owners(Search(Database(Path(ledger.folder))), lambda: late)
+    heirs = owners.since(7, 1, NOON, NOON + 40 * HOUR)
+    assert heirs == (None if late else [Follower(NOON + 30 * HOUR, 2, "queue-2")])
+    assert owners.since(7, 2, NOON, NOON + 40 * HOUR) == (None if late else [])
+
+
+@pytest.mark.parametrize("partitions", [[7], [*range(50)]], ids=["of one partition", "of many"])
+async def test_heirs_are_asked_for_once(
+    ledger: LedgerFiles, look_up: LookUp, monkeypatch: pytest.MonkeyPatch, partitions: list[int]
+) -> None:
+    """Of the first partition alone, which is quick; then of all others together, however many these are."""
+    _wait(ledger, *partitions)
+    _heir(ledger, 7, at=60 * S)
+    ledger.gap("queue-2", at=40 * S, since=20 * S, reason="given_up")
+    ledger.file()
+    asked: list[str] = []
+
+    def counting(name: str, ask: Any) -> Any:
+        return lambda search, *about: (asked.append(name), ask(search, *about))[1]
+
+    monkeypatch.setattr("services.mgmt.lookup.owners._WINDOW", 1 << 20)
+    for name in ("told", "told_since", "taken_over"):
+        monkeypatch.setattr(Search, name, counting(name, getattr(Search, name)))
+    fates = await _fates(look_up)
+    assert fates == [("unknown", "queue-2") if partition == 7 else ("waiting", None) for partition in partitions]
+    assert asked == (["told_since"] if partitions == [7] else ["told_since", "told"])
