@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+from unittest.mock import Mock
+
 import pytest
 
+from services.common.ledger.place import LedgerPlace
 from services.common.message import format_named
 from services.common.message.amqp_1_0 import added
 from services.common.message.amqp_1_0.values import Symbol
 from services.rpc import queue_pb2 as pb
+from services.rpc.ledger_pb2 import DROPPED
 from tests.support.queue_house import House
 
 PREPARE, COMPLETE, ABORT = pb.TransactionStep.PREPARE, pb.TransactionStep.COMPLETE, pb.TransactionStep.ABORT
@@ -51,6 +57,31 @@ async def test_the_partition_leaves(house: House) -> None:
     host.registry.drop(host.registry.partition_of(queue_id))  # type: ignore[arg-type]
     await link.send(transactions=[pb.TransactionStep(transaction=7, step=COMPLETE)])
     await link.until(lambda: [each for frame in link.frames for each in frame.unsettled] == [settle])
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_what_is_published_when_the_partition_has_left(house: House, *, deleted: bool) -> None:
+    """What is not on disk is lost with it, or goes with its queue, and the record says so: it was confirmed."""
+    queue_id = await house.declare("q")
+    link, host = await house.link(), house.queues["queue-1"]._host
+    told, record = list[tuple[int, list[int], str]](), host.recorder.record
+
+    def noted(stage: int, place: LedgerPlace, uids: Sequence[int], **more: Any) -> None:
+        told.append((stage, list(uids), more.get("reason", "")))
+        record(stage, place, uids, **more)
+
+    queue = host.registry.queues[queue_id]
+    queue.record._recorder = Mock(on=True, record=noted)
+    step = pb.TransactionStep(transaction=7, step=PREPARE)
+    await link.send(publishes=[link.batch(queue_id, [b"1"], uids=[UID], transaction=7)], transactions=[step])
+    await link.until(lambda: any(frame.prepared for frame in link.frames))
+    if deleted:
+        host.registry.delete(host.registry.definitions[queue_id])
+    else:
+        host.registry.drop(host.registry.partition_of(queue_id))  # type: ignore[arg-type]
+    await link.send(transactions=[pb.TransactionStep(transaction=7, step=COMPLETE)])
+    await link.until(lambda: any(frame.completed for frame in link.frames))
+    assert told == [(DROPPED, [UID], "queue_deleted" if deleted else "no_owner")]
 
 
 async def test_what_has_come_is_modified(house: House) -> None:
