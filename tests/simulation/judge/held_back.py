@@ -51,8 +51,8 @@ def _of(facts: Facts, queue: Queue) -> list[Sent]:
 
 def _taken_at(facts: Facts, sent: Sent) -> int:
     """When the broker had certainly taken it."""
-    if sent.transaction and sent.transaction.outcome != "committed":
-        return NEVER
+    if (its := sent.transaction) is not None:  # until its commit is answered its queue need not have it
+        return NEVER if its.outcome != "committed" or its.answered is None else its.answered
     return facts.book(sent.host).bound(sent)
 
 

@@ -54,6 +54,20 @@ def test_room(told: Written, full: list[Sent]) -> None:
     assert _drained(told, full[2:]).broken() == set()
 
 
+def test_not_committed(told: Written) -> None:
+    """What is of a transaction does not wait there before its commit."""
+    told.change("queue", queue="f", durable=True, arguments={**HELD_BACK, MOST: 1})
+    kept = [told.publish(name, "f", channel=told.two) for name in "ab"]
+    told.time = 1.0
+    sent = [told.publish("c", "f")]
+    told.time = 3.0
+    sent.append(told.publish("d", "f"))
+    told.time = 8.0
+    for each in kept:
+        told.commit(each)
+    assert _drained(told, [*kept, *sent]).broken() == set()
+
+
 def test_others(told: Written, full: list[Sent]) -> None:
     """Others are told when they publish."""
     told.time = 3.0
