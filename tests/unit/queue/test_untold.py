@@ -105,13 +105,19 @@ async def _has_a_place(house: House) -> TopologyClient:
     return place
 
 
-async def test_a_gateway_that_finds_a_new_process_late(house: House) -> None:
-    """A process that has just started waits for the gateways that the routers know."""
+async def _waits_for_a_place(house: House) -> tuple[int, TopologyClient, RawLink]:
+    """A queue, the slow gateway's place, and a link on which a message waits for what that gateway says."""
     queue_id = await house.declare("q", durable=True)
     place = await _has_a_place(house)
     host = await _host(house)
     link = await _sent_again(house, queue_id)
     await _waits(host, link)
+    return queue_id, place, link
+
+
+async def test_a_gateway_that_finds_a_new_process_late(house: House) -> None:
+    """A process that has just started waits for the gateways that the routers know."""
+    queue_id, place, link = await _waits_for_a_place(house)
     await _says(house, await _slow(house), queue_id, [FIRST])
     await link.until(link.done)
     assert link.refusals() == []
@@ -147,11 +153,7 @@ async def test_nothing_is_delivered_before_it_has_spoken(house: House, monkeypat
 
 async def test_a_gateway_that_leaves_before_it_finds_a_new_process(house: House) -> None:
     """Nobody waits for it: its clients are gone."""
-    queue_id = await house.declare("q", durable=True)
-    place = await _has_a_place(house)
-    host = await _host(house)
-    link = await _sent_again(house, queue_id)
-    await _waits(host, link)
+    _, place, link = await _waits_for_a_place(house)
     await place.stop()
     await link.until(link.done)
     assert link.refusals() == [(0, 1, pb.NO_CONSUMERS)]
