@@ -123,23 +123,27 @@ def test_two_gateways_share_a_limit(hopline: Hopline, stack: Stack, channel: Any
             parameters = pika.ConnectionParameters(address.host, address.port)
             with closing(pika.BlockingConnection(parameters)) as other:
                 theirs = other.channel()
-                before = _seen(hopline, name)
+                enough = _seen(hopline, name) + 40
                 for number in range(40):
                     _publish((channel, theirs)[number % 2], name, f"{name}-{number}", bytes(300))
-                enough = before + 40
                 wait_until(lambda: _seen(hopline, name) >= enough, SECONDS, "costs of both gateways")  # noqa: B023
+            _until_filed(hopline, stack, name)  # a killed gateway takes with it what is not on the bus yet
     cost = hopline.cost(name)
     assert limit - 2 * 450 < cost["bytes"] <= limit
     assert cost["left_out"] > 80 - limit // 430
+    _until_filed(hopline, stack, name)
 
-    def kept() -> int:
-        files = [
-            str(path) for path in (stack.data / "ledger/payloads").rglob("[!.]*.parquet")
-        ]  # the others are not whole
+
+def _until_filed(hopline: Hopline, stack: Stack, rule: str) -> None:
+    """What is captured by the rule is in files, and no more."""
+
+    def filed() -> int:
+        paths = (stack.data / "ledger/payloads").rglob("[!.]*.parquet")  # the others are not whole
         count = "select count(*) from read_parquet($1) where rule = $2"
-        return duckdb.execute(count, [files, name]).fetchall()[0][0] if files else 0
+        files = [str(path) for path in paths]
+        return duckdb.execute(count, [files, rule]).fetchall()[0][0] if files else 0
 
-    wait_until(lambda: kept() == hopline.cost(name)["messages"], SECONDS, "what was captured, in files, and no more")
+    wait_until(lambda: filed() == hopline.cost(rule)["messages"], SECONDS, "what was captured, in files, and no more")
 
 
 def _seen(hopline: Hopline, name: str) -> int:
