@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from benchmarks.behaviours import BEHAVIOURS
 from benchmarks.beside import BESIDE
@@ -76,17 +77,28 @@ def main(
     try:
         scenarios = _scenarios(scenario or [name for name in SCENARIOS if name not in {*BEHAVIOURS, *SHAPES}])
         brokers = _over_tcp() if network else _brokers(only, address, store or [StoreName.sqlite])
-        stacks = _stacks(brokers) if SPREAD in scenarios else []
-        session.run(brokers, [name for name in scenarios if name != SPREAD], rounds, console)
-        scaling.run(stacks, [SPREAD], rounds, console)
     except BenchmarkError as failure:
         _fail(str(failure))
+    stacks = _stacks(brokers) if SPREAD in scenarios else []
+    try:
+        session.run(brokers, [name for name in scenarios if name != SPREAD], rounds, console)
+        scaling.run(stacks, [SPREAD], rounds, console)
+    except BenchmarkError as failure:  # what was measured before is told all the same
+        session.failures.append(str(failure))
+    _tell(session, brokers, scaling, stacks, plot)
+    if failures := [*session.failures, *scaling.failures]:
+        _fail("\n".join(["what failed:", *failures]))
+
+
+def _tell(
+    session: Session, brokers: Sequence[Broker], scaling: Session, stacks: Sequence[Broker], plot: Path | None
+) -> None:
     if session.results:
         print_table(session, [broker.name for broker in brokers], console)
     if scaling.results:
         print_scaling(scaling, [stack.name for stack in stacks], console)
     console.print(f"written: {write_json(session, scaling, OUT)}")
-    if plot:
+    if plot and session.results:
         draw(session, [broker.name for broker in brokers if broker.measures is None], plot)
         console.print(f"drawn: {plot}")
 
@@ -141,7 +153,7 @@ def _end(*_: object) -> NoReturn:
 
 
 def _fail(text: str) -> NoReturn:
-    console.print(f"[red]{text}[/]", highlight=False)
+    console.print(f"[red]{escape(text)}[/]", highlight=False)
     raise typer.Exit(1)
 
 

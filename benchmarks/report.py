@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _MEASURES = (("hopline on postgres", "hopline"), ("hopline on jetstream", "rabbitmq quorum"))
 """A database is measured by the file that it takes the place of, three servers by three nodes with copies."""
 _RATE = "messages/s"
+_FEW = 2
 
 
 def print_table(
@@ -84,6 +85,7 @@ def write_json(session: Session, scaling: Session, folder: Path) -> Path:
     }
     machine = {"cores": os.cpu_count(), "python": platform.python_version(), "system": platform.platform()}
     document = {"at": now.isoformat(), "machine": machine, "seconds": session.seconds, "results": results}
+    document["failures"] = [*session.failures, *scaling.failures]
     path.write_text(json.dumps(document, indent=2))
     return path
 
@@ -94,7 +96,7 @@ def _rows(
     rows: list[list[str]] = []
     names = next(iter(measured.values()))[0].figures
     for figure in names:
-        cells = [_number(session.figure(scenario, broker, figure)) for broker in brokers]
+        cells = [_spread(session.values(scenario, broker, figure)) for broker in brokers]
         if compares(brokers):
             cells.append(_number(ratio(session, scenario, figure, brokers)))
         rows.append(["" if rows else SCENARIOS[scenario].title, figure, *cells])
@@ -130,6 +132,13 @@ def _stores(session: Session) -> list[str]:
         for scenario in sorted(DURABLE.intersection(session.results))
         if (share := ratio(session, scenario, _RATE, (ours, theirs)))
     ]
+
+
+def _spread(values: list[float]) -> str:
+    """The median, and between which values it lies."""
+    if len(values) < _FEW:
+        return _number(median(values) if values else None)
+    return f"{_number(median(values))} [dim]{_number(min(values))} to {_number(max(values))}[/]"
 
 
 def _noted(results: list[Result], name: str) -> float | None:

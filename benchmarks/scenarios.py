@@ -43,12 +43,15 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """`run` measures it once. `better` says whether more or less of its figures is good."""
+    """`run` measures it once. `better` says whether more or less of its figures is good.
+
+    One that is measured `alone` gets a broker that has done nothing else, and whose processes are known.
+    """
 
     title: str
     run: Callable[[Context], Result]
     better: Better = "less"
-    needs_processes: bool = False
+    alone: bool = False
 
 
 def _throughput(title: str, load: Load) -> Scenario:
@@ -116,12 +119,12 @@ SCENARIOS: dict[str, Scenario] = {
     "idle": Scenario(
         f"{CONNECTIONS:,} idle connections with heartbeats",
         lambda context: idle(context.broker, context.address, context.seconds),
-        needs_processes=True,
+        alone=True,
     ),
     "memory": Scenario(
         "a million messages waiting",
         lambda context: waiting(context.broker, context.address),
-        needs_processes=True,
+        alone=True,
     ),
 }
 """In the order of running: memory last, because a heap that has grown slows what comes after."""
