@@ -25,6 +25,9 @@ $(TOOLS): $(BROKER)
 	$(PIP) --editable '.[test,check,bench,analytics]'
 	touch $@
 
+# By its name alone.
+$(VENV): $(BROKER)
+
 run: $(BROKER)
 	$(BIN)/hopline up
 

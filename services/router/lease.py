@@ -14,6 +14,9 @@ from services.rpc.store_pb2 import KeepAliveReply
 
 log = structlog.get_logger()
 
+DEPOSED = "it starts again and follows; where this comes again, see that it gets its share of the machine"
+"""What an operator does about a router that was away so long that another one writes."""
+
 
 class Lease:
     """Asked for from `start` on, and kept once it is held; whoever loses it must not act on.
@@ -97,7 +100,7 @@ class Lease:
     def _lose(self) -> None:
         if not self._lost:
             self._lost = True
-            log.error("another router has the lease")
+            log.error("another router has the lease, ending", do=DEPOSED)
             self.on_lost()
 
     def _see(self, incarnation: int) -> None:

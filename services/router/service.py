@@ -33,7 +33,7 @@ from services.common.topology.records import Record, RecordKey
 from services.common.uid import UidSource
 from services.router.follower import Follower
 from services.router.handler import Handler
-from services.router.lease import Lease
+from services.router.lease import DEPOSED, Lease
 from services.router.metered import measure_changes, measure_router
 from services.router.record_store import RecordStore
 from services.router.topology.kinds import Kinds
@@ -162,7 +162,7 @@ class Service:
 
     def _failed(self, failure: BaseException) -> None:
         if isinstance(failure, Fenced):
-            log.error("no longer the router, ending", reason=failure.text)
+            log.error("no longer the router, ending", reason=failure.text, do=DEPOSED)
         self._on_lost()
 
 

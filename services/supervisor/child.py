@@ -21,6 +21,7 @@ from services.supervisor.restarts import Restarts
 log = structlog.get_logger()
 
 _NOT_EXECUTED = 127  # the exit status that shells use
+_MEND = "see in its log why, mend that, and start the stack again"
 _ROOM = "see that the machine has memory, process ids and file descriptors left"
 _POLL = 0.1  # seconds between health checks of a child that does not serve yet
 
@@ -95,7 +96,7 @@ class Child:
             cannot_start = status > 0 and self._program.role not in self._served
             delay = self._restarts.delay_after(self._clock() - started, cannot_start=cannot_start)
             if delay is None:
-                log.error("cannot start, given up", program=self.name, status=describe(status))
+                log.error("cannot start, given up", program=self.name, status=describe(status), do=_MEND)
                 return
             log.warning("ended, starts again", program=self.name, status=describe(status), delay=delay)
             self._note_end(f"{describe(status)} at {utc(epoch_ms())}, starts again {delay:.1f} s later")

@@ -12,6 +12,7 @@ import grpc
 import grpc.aio
 import structlog
 
+from services.common.containment import REPORT
 from services.common.runtime import Tasks
 from services.common.streams.endpoint import LARGEST_MESSAGE
 from services.common.streams.grpc_fields import Metadata, Outcome, trailers
@@ -224,7 +225,7 @@ class Call:
         message = bytes(serialize(response) if serialize else response)
         if len(message) > LARGEST_MESSAGE:
             text = f"an answer of {len(message)} octets to {self._called.method}; {LARGEST_MESSAGE} are sent at most"
-            log.error("an answer is too large to be sent", method=self._called.method, octets=len(message))
+            log.error("an answer is too large to be sent", method=self._called.method, octets=len(message), do=REPORT)
             raise Aborted(Outcome(grpc.StatusCode.RESOURCE_EXHAUSTED, text))
         return message
 

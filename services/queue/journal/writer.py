@@ -32,6 +32,8 @@ from services.rpc import queue_pb2, store_pb2
 
 log = structlog.get_logger()
 
+_DO = "see in the log of the store why it refused the frame"
+
 _INDEX = 5  # bytes of a dequeued entry in a frame, at most
 # A frame dequeues from about so many batches at most, since it is one turn here and in the store; and from so many of
 # one partition at least, while others have much to dequeue as well.
@@ -267,7 +269,7 @@ class JournalWriter:
             self._last = None
         failure = None if answer.cancelled() else answer.exception()
         if answer.cancelled() or failure is not None:
-            log.error("journal frame failed, its messages are not confirmed", reason=str(failure))
+            log.error("journal frame failed, its messages are not confirmed", reason=str(failure), do=_DO)
             if isinstance(failure, PreconditionFailed):
                 self._give_up(turn)
         else:
