@@ -6,13 +6,16 @@ Times are microseconds since the Unix epoch, by the clock of the instance that s
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from services.common.question import CONCLUDED, Sought
 
 _NAMED = 3  # gaps, of many that may be to blame
+
+MOST_GAPS: Final = 50
+"""The newest of those that may be to blame, where nothing is on record: what was noticed before is left out."""
 
 # States of copies whose end is not on record.
 WAITING, UNSETTLED, IN_FLIGHT, UNKNOWN, LOST, LOST_PERSISTED, LOST_TRANSIENT = CONCLUDED
@@ -213,7 +216,8 @@ def nothing(asked: str | Sought, found: Trace) -> str:
     if found.gaps:
         named, others = found.gaps[:_NAMED], len(found.gaps[_NAMED:])
         why += f"; it may be what is missing of {' or '.join(map(blame, named))}"
-        why += f" or of {others} that were noticed before" if others else ""
+        more = " or more" if len(found.gaps) >= MOST_GAPS else ""
+        why += f" or of {others}{more} that were noticed before" if others else ""
     if found.gone:
         why += f"; it may be what is missing of {' and '.join(found.gone)}, which died just now"
     return f"nothing is on record {what}{searched}{damaged}{why}"

@@ -63,12 +63,18 @@ class Changes:
         self.version = version
         """What watchers have been told; the topology itself may be ahead of it."""
 
-    async def submit(self, decide: Callable[[Effects], T], asker: str = "") -> Done[T]:
-        """Carries `decide` out and returns when its effects are kept; raises what it raises, or Unavailable.
+    async def submit(self, decide: Callable[[Effects], T]) -> None:
+        """Carries `decide` out and returns when its effects are kept; raises what it raises, or Unavailable."""
+        answer, _ = await self.decided(decide)
+        if isinstance(answer, BrokerError):
+            raise answer
+
+    async def decided(self, decide: Callable[[Effects], T], asker: str = "") -> Done[T | BrokerError]:
+        """The same; what `decide` raises is an answer, which rests on what is not kept before that either.
 
         `asker`: the watcher that asks, if one does.
         """
-        done: asyncio.Future[Done[T]] = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[Done[T | BrokerError]] = asyncio.get_running_loop().create_future()
         self._asked.append(_Asked(decide, done, asker))
         self._wake.set()
         return await done
@@ -183,8 +189,7 @@ class Changes:
         try:
             return asked.decide(effects)
         except BrokerError as error:
-            asked.done.set_exception(error)
-            return None
+            return error
 
 
 def _refuse(asked: _Asked, fault: Exception) -> None:

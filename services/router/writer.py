@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from services.common.bus.events import Events
 from services.common.clock import monotonic
 from services.common.containment import for_each
-from services.common.errors import Unavailable
+from services.common.errors import BrokerError, Unavailable
 from services.common.runtime import Tasks
 from services.common.topology.records import Record, RecordKey
 from services.common.watchers import RECORD_KIND as WATCHER_KIND
@@ -88,12 +88,18 @@ class Writer:
     # -------------------------------------------------------------- as Role says
 
     async def change(self, request: router_pb2.ChangeRequest, asker: str = "") -> router_pb2.ChangeReply:
-        """Answers when the change, and all that it saw, is kept and every watcher but `asker` routes by it."""
+        """Answers when the change, and all that it saw, is kept and every watcher but `asker` routes by it.
+
+        Refuses likewise, but waits for `asker` too, which is told no version then.
+        """
 
         def decide(effects: Effects) -> Outcome:
             return self._topology.change(request, effects)
 
-        outcome, version = await self._changes.submit(decide, asker)
+        outcome, version = await self._changes.decided(decide, asker)
+        if isinstance(outcome, BrokerError):
+            await self._watchers.settled(version)
+            raise outcome
         await self._watchers.settled(version, asker)
         reply = router_pb2.ChangeReply(created=outcome.created, version=version)
         if outcome.queue:

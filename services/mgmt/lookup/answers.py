@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from services.common.clock import Clock, epoch_ns
 from services.common.question import Sought
-from services.common.trace import Gap, Journey, Match, Message, Step, Trace, trace_ids
+from services.common.trace import MOST_GAPS, Gap, Journey, Match, Message, Step, Trace, trace_ids
 from services.mgmt.heap import give_back
 from services.mgmt.lookup.assemble import assemble, begin_of
 from services.mgmt.lookup.database import Database
@@ -25,7 +25,6 @@ from services.mgmt.lookup.span_search import find_spans
 from services.mgmt.lookup.way import follow
 
 _DAY_US = 24 * 3_600_000_000
-_MOST_GAPS = 50
 _SECONDS = 10.0  # after which no further step of a way is looked for
 _SPANS_SECONDS = 2.0  # after which no further file of spans is looked into
 
@@ -112,7 +111,7 @@ class Answers:
     def _perhaps_received(self) -> list[Gap]:
         """The newest gaps in which a message may have been received of which no row is on record."""
         gaps = [gap for gap in self._search.gaps(epoch_ns() // 1000 - _DAY_US) if gap.service == "gateway"]
-        return gaps[: -_MOST_GAPS - 1 : -1]
+        return gaps[: -MOST_GAPS - 1 : -1]
 
     def _told(self, journeys: list[Journey], **facts: Any) -> Trace:  # noqa: ANN401 - fields of Trace
         """With the ids of messages, the users and addresses of their connections, and the spans of their traces."""

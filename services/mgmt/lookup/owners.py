@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import cache, partial
 
 from services.mgmt.lookup.blame import Follower
-from services.mgmt.lookup.hours import HOUR_US, hour_of
+from services.mgmt.lookup.hours import HOUR_US, hour_of, windows
 from services.mgmt.lookup.search import Search, Telling
 
 _WINDOW = 24  # hours in which is looked together who told of a partition; takeovers are on record besides
@@ -25,6 +25,7 @@ class Owners:
     def __init__(self, search: Search, is_late: Callable[[], bool] = _never) -> None:
         self._is_late = is_late
         self._asked: set[int] = set()
+        self._hours = cache(search.hours)
         self._told_since = cache(search.told_since)
         self._told = cache(search.told)
         self._handed_over = cache(search.handed_over)
@@ -66,10 +67,11 @@ class Owners:
 
     def _by_windows(self, ask: Callable[[int, int], list[Telling]], first: int, last: int) -> list[Telling] | None:
         told: list[Telling] = []
-        for begin in range(first, last + 1, _WINDOW):
+        # Of those on record: of what no row tells when it began, the first may be before all time.
+        for window in windows(self._hours(first, last), _WINDOW):
             if self._is_late():
                 return None
-            told += ask(begin, min(last, begin + _WINDOW - 1))
+            told += ask(window[-1], window[0]) if window else ask(last, last)
         return told
 
     def _died(self, owner: Follower, told: list[Telling]) -> list[int]:

@@ -170,7 +170,7 @@ class Search:
         """When partitions were handed over in these hours, by partition and epoch."""
         # Only rows about partitions are of no message: statistics tell which parts of files have any.
         condition, within = "count = 0 and stage = 'handed_over'", {"count": (0, 0)}
-        hours, columns = self._hours(first_hour, last_hour), "partition, epoch, epoch_us(time)"
+        hours, columns = self.hours(first_hour, last_hour), "partition, epoch, epoch_us(time)"
         rows = self._database.select("stages", columns, condition, {}, hours, within=within)
         return {(partition, epoch): time_us for partition, epoch, time_us in rows}
 
@@ -178,7 +178,7 @@ class Search:
         """Who told of partitions as their owner in these hours."""
         columns = "partition, epoch, instance, min(epoch_us(time)), max(epoch_us(time))"
         condition = "partition >= 0 and epoch > 0 and service = 'queue' group by partition, epoch, instance"
-        rows = self._database.select("stages", columns, condition, {}, self._hours(first_hour, last_hour))
+        rows = self._database.select("stages", columns, condition, {}, self.hours(first_hour, last_hour))
         return [Telling(*row) for row in rows]
 
     def told_since(self, partition: int, epoch: int, first_hour: int, last_hour: int) -> list[Telling]:
@@ -187,7 +187,7 @@ class Search:
         columns = "partition, epoch, instance, min(epoch_us(time)), max(epoch_us(time))"
         condition = "partition = $partition and epoch > $epoch group by partition, epoch, instance"
         values, within = {"partition": partition, "epoch": epoch}, {"epoch": (epoch + 1, _LATEST)}
-        hours = self._hours(first_hour, last_hour)
+        hours = self.hours(first_hour, last_hour)
         return [
             Telling(*row) for row in self._database.select("stages", columns, condition, values, hours, within=within)
         ]
@@ -197,7 +197,8 @@ class Search:
         gaps = self._noticed(since_hour * HOUR_US)
         return [self._dated(gap) for gap in gaps if gap.instance == instance and gap.reason == SILENT]
 
-    def _hours(self, first: int, last: int) -> list[int]:
+    def hours(self, first: int, last: int) -> list[int]:
+        """Those between two, newest first, of which something is filed."""
         return [hour for hour in self._database.hours("stages") if first <= hour <= last]
 
     def ends_alone(self, virtual_host: str, queue: str, since_us: int, until_us: int) -> bool:

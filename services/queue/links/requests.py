@@ -199,16 +199,23 @@ async def _delete_there(host: Host, link: PeerLink, queue: Queue, reply: pb.Queu
 async def _delete_definition(host: Host, link: PeerLink, queue_id: SlotId, reply: pb.QueueReply) -> None:
     definition = host.registry.definitions.get(queue_id)
     try:
-        if definition is not None:
+        if definition is None:
+            _is_gone(reply)
+        else:
             await host.delete(definition)
     except NotFound:
-        reply.reason, reply.text = pb.UNKNOWN_QUEUE, "the queue is deleted already"
+        _is_gone(reply)
     except BrokerError as failure:
         reply.reason, reply.text, reply.message_count = pb.UNAVAILABLE, failure.text, 0
         host.registry.unseal(queue_id)
     finally:
         host.registry.deleting.over(queue_id)
     link.outbox.reply(reply)
+
+
+def _is_gone(reply: pb.QueueReply) -> None:
+    """Somebody else has deleted it: who asks now sees to it that every gateway has heard that."""
+    reply.reason, reply.text = pb.UNKNOWN_QUEUE, "the queue is deleted already"
 
 
 _Later = Callable[[Host, "PeerLink", pb.QueueRequest, Queue, pb.QueueReply], None]

@@ -14,10 +14,11 @@ from services.queue.machine.entry import Entry
 _STEPS: Final = 4  # that a sweep makes for each that comes
 _SPARE_BYTES: Final = 1 << 20  # of what has left and is remembered, at most, besides as much as its queue keeps
 
-_Row: TypeAlias = tuple[Any, int, int, Entry]
-"""A time, a position, a number of its own, an entry. Of one that was taken out a row may be left, which counts for
-nothing: neither for its successor at the same position, nor for itself when it comes again.
+_Row: TypeAlias = tuple[Any, int, int, int, Entry]
+"""A time, a position, a number of its own, what the entry weighed then, the entry. Of one that was taken out a row may
+be left, which counts for nothing: neither for its successor at the same position, nor for itself when it comes again.
 """
+_WEIGHT: Final = 3
 
 
 class ByTime:
@@ -40,8 +41,9 @@ class ByTime:
         """Each is in here once, for its latest time. Where `waiting` wait, in a queue that keeps so many bytes."""
         known, numbers = self._known, self._numbers
         new = [each for each in timed if (row := known.get(each[1])) is None or row[0] != each[0]]
-        self._size += sum([entry.message.weight for _, entry in new if entry not in known])
-        rows = [(time, entry.position, next(numbers), entry) for time, entry in new]
+        rows = [(time, entry.position, next(numbers), entry.message.weight, entry) for time, entry in new]
+        self._size += sum([row[_WEIGHT] for row in rows])
+        self._size -= sum([known[entry][_WEIGHT] for _, entry in new if entry in known])
         known.update([(row[-1], row) for row in rows])
         if len(rows) > len(self._heap):
             self._heap += rows
@@ -116,6 +118,6 @@ class ByTime:
 
     def disown(self, entry: Entry) -> None:
         """It is not in here any more, unless it is put in again; a row may be left of it."""
-        if entry in self._known:
-            del self._known[entry]
-            self._size -= entry.message.weight
+        # Not as it is now: its message may have been taken out of it, or replaced.
+        if row := self._known.pop(entry, None):
+            self._size -= row[_WEIGHT]

@@ -68,6 +68,25 @@ def test_what_waits_is_somebodys_meanwhile(patient: Make, how: str, wait: int, *
     assert machine.queue.ready_count == 0
 
 
+@pytest.mark.parametrize("how", ["claimed", "moved"])
+def test_what_waited_and_is_gone_is_forgotten(patient: Make, how: str) -> None:
+    """It was somebody's meanwhile, came back to its place, and left from the middle: the clock has nothing to do."""
+    machine, meanwhile = patient(), FakeLink(7)
+    machine.consumer(messages=300)
+    machine.publish(300, body=b"x" * 10_000)
+    uids = machine.link.uids()
+    machine.queue.settle(pb.RELEASE, uids, 0)
+    if how == "claimed":
+        machine.queue.claim(uids, meanwhile, 50, None)
+    else:
+        machine.queue.picking.take(list(machine.queue.entries()), meanwhile)
+    machine.queue.settle(pb.RESTORE, uids, 50)
+    assert len(machine.queue.picking.drop(list(machine.queue.entries()))) == 300
+    for now in range(50, 500):
+        machine.queue.expire(now)
+    assert machine.queue.deadline() == 0
+
+
 def test_a_browser_has_seen_it(patient: Make) -> None:
     """What comes back after its wait is shown to nobody once more."""
     machine, seeing = patient(), FakeLink()

@@ -189,6 +189,9 @@ class _Rows(Search):
     def handed_over(self, first_hour: int, last_hour: int) -> dict[tuple[int, int], int]:
         return self._handed
 
+    def hours(self, first: int, last: int) -> list[int]:
+        return sorted((hour for hour in self._tellings if first <= hour <= last), reverse=True)
+
     def told(self, first_hour: int, last_hour: int) -> list[Telling]:
         some = (of_hour for hour, of_hour in self._tellings.items() if first_hour <= hour <= last_hour)
         return [telling for of_hour in some for telling in of_hour.values()]

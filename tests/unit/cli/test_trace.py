@@ -9,7 +9,7 @@ from rich.console import Console
 from services.cli.durations import duration
 from services.cli.steps import detail
 from services.cli.trace import show
-from services.common.trace import Copy, Gap, Journey, Match, Message, Name, Span, Step, Trace, nothing
+from services.common.trace import MOST_GAPS, Copy, Gap, Journey, Match, Message, Name, Span, Step, Trace, nothing
 
 NOON = 1_787_313_600_000_000
 
@@ -214,6 +214,8 @@ def test_nothing_on_record() -> None:
     assert nothing("x", two) == f"nothing is on record of 'x'; it may be what is missing of {each}"
     many = two.model_copy(update={"gaps": two.gaps * 4})
     assert nothing("x", many).endswith(" or of 5 that were noticed before")
+    most = two.model_copy(update={"gaps": two.gaps * (MOST_GAPS // 2)})  # there may be others
+    assert nothing("x", most).endswith(" or of 47 or more that were noticed before")
     died = Trace(id="x", journeys=[], more=False, gone=["gateway-1", "gateway-2"])
     missing = "it may be what is missing of gateway-1 and gateway-2, which died just now"
     assert nothing("x", died) == f"nothing is on record of 'x'; {missing}"

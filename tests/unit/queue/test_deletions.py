@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from services.common.errors import Unavailable
+from services.common.topology.slots import SlotId
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House
 
@@ -108,3 +109,21 @@ async def test_the_partition_leaves(house: House, router: Router) -> None:
     await second.until(lambda: _replies(second.frames).get(2) == pb.NOT_OWNER)
     router.decided.set()
     await first.until(lambda: 1 in _replies(first.frames))
+
+
+async def test_the_news_comes_first(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else deletes it as this one is about to: that is said, for not every gateway has heard that news."""
+    queue_id = await house.declare("q")
+    link = await house.link(origin=1001)
+    registry = house.queues["queue-1"]._host.registry
+    begin = registry.deleting.begin
+
+    def deleted_meanwhile(queue: SlotId) -> None:
+        begin(queue)
+        registry.delete(registry.definitions[queue])
+        del registry.definitions[queue]  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(registry.deleting, "begin", deleted_meanwhile)
+    await link.send(requests=[_delete(queue_id, 1)])
+    await link.until(lambda: 1 in _replies(link.frames))
+    assert _replies(link.frames) == {1: pb.UNKNOWN_QUEUE}

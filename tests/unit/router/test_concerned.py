@@ -6,6 +6,9 @@ import asyncio
 import math
 from typing import Any
 
+import pytest
+
+from services.common.errors import NotFound
 from services.common.topology.definitions import Queue
 from services.common.topology.slots import SlotName
 from services.router.topology.effects import News
@@ -190,3 +193,22 @@ async def test_a_change_that_was_made_before(cluster: Any) -> None:
     await second.change(declare)
     assert not all(told)
     assert first._acknowledged == first.version
+
+
+async def test_who_is_refused_hears_that_last(cluster: Any, until: Any) -> None:
+    """That there is no such queue is true at every gateway then."""
+    await cluster.start_router()
+    first, second = await cluster.watch("g1"), await cluster.watch("g2")
+    await first.change(cluster.request("declare_queue", name="q"))
+    hear, held = second._hear, list[router_pb2.TopologyFrame]()
+    second._hear = held.append
+    asked = {asyncio.ensure_future(first.change(cluster.request("delete_queue", name="q")))}
+    await until(lambda: SlotName("/", "q") not in first.by_name)
+    look = asyncio.ensure_future(first.change(cluster.request("declare_queue", name="q", passive=True)))
+    assert not (await asyncio.wait({*asked, look}, timeout=0.2))[0]
+    second._hear = hear
+    for frame in held:
+        hear(frame)
+    with pytest.raises(NotFound):
+        await look
+    await asyncio.gather(*asked)

@@ -67,7 +67,7 @@ class House:
         return decided
 
     async def all_of(self, *decisions: Any) -> list[Any]:
-        asked = [asyncio.ensure_future(self.changes.submit(each)) for each in decisions]
+        asked = [asyncio.ensure_future(self.changes.decided(each)) for each in decisions]
         return [getattr(each, "answer", each) for each in await asyncio.gather(*asked, return_exceptions=True)]
 
 
@@ -124,3 +124,16 @@ async def test_only_those_that_failed_together_are_carried_out_apart(
     assert house.store.puts == [1, 3, 3, 1]
     assert house.order == [1, *range(1, 9)]
     assert house.lease.asked >= 6
+
+
+async def test_a_refusal_rests_on_what_is_kept(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is refused because of what another has just changed hears that when it is written."""
+    written = asyncio.Event()
+    monkeypatch.setattr(house.store, "put", lambda _: written.wait())
+    answers = asyncio.ensure_future(house.all_of(house.decide(1, 0.0), house.decide(2, 0.0, refuse=True)))
+    refused = asyncio.ensure_future(house.changes.submit(house.decide(3, 0.0, refuse=True)))
+    assert not (await asyncio.wait({answers, refused}, timeout=0.05))[0]
+    written.set()
+    assert [type(each) for each in await answers] == [int, NotFound]
+    with pytest.raises(NotFound):
+        await refused

@@ -169,6 +169,27 @@ def test_heirs_are_read_while_there_is_time(ledger: LedgerFiles, *, late: bool) 
     assert owners.since(7, 2, NOON, NOON + 40 * HOUR) == (None if late else [])
 
 
+@pytest.mark.parametrize(("owner", "expected"), [("queue-1", ("unknown", "queue-1")), ("queue-2", ("", None))])
+async def test_only_a_consumer_is_known(
+    ledger: LedgerFiles, look_up: LookUp, monkeypatch: pytest.MonkeyPatch, owner: str, expected: tuple[str, str | None]
+) -> None:
+    """When it came nobody tells: owners of all time are looked for, in the hours that there are."""
+    asked: list[str] = []
+
+    def counting(search: Search, *about: int) -> Any:
+        asked.append("told")
+        return told(search, *about)
+
+    told = Search.told
+    monkeypatch.setattr(Search, "told", counting)
+    ledger.stage("taken_over", at=-60 * HOUR, partition=7, epoch=1, instance=owner)
+    ledger.stage("sent", uid(1), service="gateway", queue="q", partition=7)
+    ledger.gap("queue-1", at=40 * S, since=-S, reason="silent")
+    ledger.file()
+    assert await _fates(look_up) == [expected]
+    assert len(asked) == 2  # days, of sixty hours two have rows
+
+
 @pytest.mark.parametrize("partitions", [[7], [*range(50)]], ids=["of one partition", "of many"])
 async def test_heirs_are_asked_for_once(
     ledger: LedgerFiles, look_up: LookUp, monkeypatch: pytest.MonkeyPatch, partitions: list[int]
