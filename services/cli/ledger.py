@@ -24,6 +24,7 @@ from services.common.printable import printable
 
 _SHOWN = 3  # ids in a line
 _HELD = 1.0  # seconds in which what belongs together comes from all services
+_DO = "use the `hopline` of the release that the stack runs"
 
 log = structlog.get_logger()
 
@@ -77,7 +78,7 @@ def _lines(following: Following, payload: bytes) -> list[Line]:
     try:
         return list(following.lines(payload))
     except (DecodeError, IndexError, ValueError) as error:  # of a newer Hopline
-        log.warning("a batch of the ledger cannot be read", reason=str(error))
+        log.warning("a batch of the ledger cannot be read", reason=str(error), do=_DO)
         return []
 
 

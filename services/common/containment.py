@@ -25,7 +25,8 @@ REPORT = "this is a fault of Hopline's: report it with these lines; nothing else
 def contained(what: str, fault: Exception, *, do: str = REPORT, **concerns: object) -> BrokerError:
     """Logs what failed, for whom, and what to `do`; gives the error to report to the client concerned."""
     if isinstance(fault, BrokerError):
-        log.warning("failed, and the rest goes on", what=what, reason=fault.text, **concerns)
+        about = concerns if do is REPORT else {"do": do, **concerns}  # what a broker refuses is no fault of ours
+        log.warning("failed, and the rest goes on", what=what, reason=fault.text, **about)
         return fault
     log.error("failed, and the rest goes on", what=what, do=do, exc_info=fault, **concerns)
     return InternalError(f"internal error: {type(fault).__name__}: {fault}")

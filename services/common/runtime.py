@@ -17,6 +17,8 @@ from services.common.log_lines import RECENT
 _T = TypeVar("_T")
 
 _CANCEL_AGAIN = 2.0  # seconds, in which cancelled tasks may finish their clean-up
+_RESTART = "if its work stands still, start this process again"
+_REPORT = "this is a fault of Hopline's: report it with these lines"
 
 
 class CannotStart(Exception):
@@ -143,6 +145,6 @@ def _log(task: asyncio.Task[Any], failure: BaseException) -> None:
 
     log = structlog.get_logger()
     if isinstance(failure, BrokerError):  # its text says what happened
-        log.error("background task failed", task=task.get_name(), reason=failure.text)
+        log.error("background task failed", task=task.get_name(), reason=failure.text, do=_RESTART)
     else:
-        log.error("background task failed", task=task.get_name(), exc_info=failure)
+        log.error("background task failed", task=task.get_name(), exc_info=failure, do=f"{_REPORT}; {_RESTART}")

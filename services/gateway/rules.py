@@ -38,4 +38,5 @@ def _apply(record: Record, rules: dict[str, _R], read: Callable[[bytes], _R], wh
     try:
         rules[record.key] = read(record.value)
     except ValidationError:
-        log.warning("a rule is not understood and not followed", rule=record.key, what=what)
+        do = f"set it again, or remove it: hopline {what}"
+        log.warning("a rule is not understood and not followed", rule=record.key, what=what, do=do)

@@ -138,8 +138,8 @@ class Service:
         await _seed(users, grants, first, settings.address_of("store"))
         self._tasks.start(grants.follow_virtual_hosts(self._store.watch_records([VIRTUAL_HOST])), name="follow vhosts")
         await self._server.ready()
-        for reason in secrets_note(settings).values():
-            log.warning("a copy of the data folder is enough to read the secrets in it", reason=reason)
+        for remedy in secrets_note(settings).values():
+            log.warning("a copy of the data folder is enough to read the secrets in it", do=remedy)
         log.info("mgmt ready", http_port=self.http_port)
 
     def _create_look_up(self, note: RestoredNote, owners: Owners) -> LookUp:

@@ -17,6 +17,7 @@ from services.common.containment import for_each
 from services.common.errors import BrokerError, NotFound
 from services.common.few_lines import FewLines
 from services.common.ledger.recorder import OFF, Recorder
+from services.common.remedies import ROUTER
 from services.common.runtime import Tasks
 from services.common.topology.slots import SlotId, slot_of
 from services.common.uid import UidSource, origin_of
@@ -224,7 +225,8 @@ class Host:
                 return  # deleted, and the answer was lost: who waits for it is told when the news of it comes
             except BrokerError as failure:
                 self.registry.unseal(queue_id)
-                log.warning("queue not deleted, trying again", queue=definition.name, reason=failure.text)
+                what = "queue not deleted, trying again"
+                log.warning(what, queue=definition.name, reason=failure.text, do=ROUTER)
                 await asyncio.sleep(_RETRY_SECONDS)
                 if queue_id in self.registry.deleting or not queue.use.is_over(self.now()):
                     return  # another sees to it, or somebody has come: it was there for everybody meanwhile

@@ -10,6 +10,7 @@ import structlog
 from services.common.clients.leases import Leases
 from services.common.clients.routers import ROLE
 from services.common.clients.store import StoreClient
+from services.common.remedies import SLOW
 from services.rpc.store_pb2 import KeepAliveReply
 
 log = structlog.get_logger()
@@ -92,10 +93,7 @@ class Lease:
         if valid:
             self.on_regained()
         else:
-            log.warning(
-                "the lease may have run out, declarations and bindings wait until it is renewed",
-                do="see that the store answers, and that this process gets its share of the machine",
-            )
+            log.warning("the lease may have run out, declarations and bindings wait until it is renewed", do=SLOW)
 
     def _lose(self) -> None:
         if not self._lost:

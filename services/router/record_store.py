@@ -10,6 +10,7 @@ import structlog
 from services.common.clients.routers import ROLE
 from services.common.clients.store import StoreClient
 from services.common.errors import BrokerError, Fenced, Unavailable
+from services.common.remedies import STORE
 from services.common.topology.records import Record, RecordKey
 from services.router.lease import Lease
 from services.rpc import store_pb2
@@ -69,5 +70,5 @@ class RecordStore:
 
 
 async def _wait(what: str, failure: BrokerError) -> None:
-    log.warning(what, reason=failure.text)
+    log.warning(what, reason=failure.text, do=STORE)
     await asyncio.sleep(_RETRY)

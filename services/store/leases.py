@@ -39,6 +39,8 @@ from services.store.lease_table import Alive, Table
 from services.store.provider import LeaseRow
 
 _LAST = LIMIT - 1  # of the epochs
+_EXPIRED = "see in its log why it was silent; others take over by themselves"
+_STOOD = "if it comes again, see that the store gets its share of the machine, and that others reach it"
 _TO_FIND_IT = 2  # times to live, from when a store listens
 
 log = structlog.get_logger()
@@ -135,7 +137,7 @@ class Leases:
         if self._closing:
             return
         for member in self._table.expire(self._clock(), self._heard):
-            log.warning("member expired, its leases are free", member=member)
+            log.warning("member expired, its leases are free", member=member, do=_EXPIRED)
             for row in self._table.held_by(member):
                 self._events.publish(lost(row))
         self._publish()
@@ -159,7 +161,7 @@ class Leases:
     def _hear(self) -> None:
         now = self._clock()
         if late := self._table.spare(now, self._heard):
-            log.warning("no member was heard for a while, nobody's leases have run out", members=late)
+            log.warning("no member was heard for a while, nobody's leases have run out", members=late, do=_STOOD)
         self._heard = now
 
     def unwritable(self, why: str) -> None:

@@ -42,6 +42,7 @@ from services.store.folder import DataFolder
 from services.store.handler import Handler
 from services.store.metered import measure_store
 from services.store.provider import Elsewhere, Occupied, Provider
+from services.store.providers.standing import ENDS
 from services.store.standing_by import Presence, stand_by
 from services.store.succession import tell
 
@@ -52,7 +53,7 @@ log = structlog.get_logger()
 
 def _end_process(failure: BaseException) -> None:
     # Whoever restarts the process gets a store that reads itself back from what is on disk, and that is consistent.
-    log.critical("the store cannot go on and ends", reason=repr(failure))
+    log.critical("the store cannot go on and ends", reason=repr(failure), do=ENDS)
     signal.raise_signal(signal.SIGTERM)
 
 
@@ -201,7 +202,7 @@ class Service:
     def _tell_restored(self) -> None:
         records = (record for message in self._engine.records.snapshot([RECORD_KIND]) for record in message.records)
         if restored := read(records):
-            log.warning(str(restored))
+            log.warning(str(restored), do="nothing: docs/backups.md says what that means")
 
     async def _put_records(self, puts: Sequence[Record], deletes: Sequence[Record]) -> int:
         return await self._engine.records.put(PutRecordsRequest(puts=puts, deletes=deletes))

@@ -21,7 +21,10 @@ from services.supervisor.restarts import Restarts
 log = structlog.get_logger()
 
 _NOT_EXECUTED = 127  # the exit status that shells use
-_MEND = "see in its log why, mend that, and start the stack again"
+MEND = "see in its log why, mend that, and start the stack again"
+"""What an operator does about a program that never served."""
+_WHY = "see its last lines above for why; it goes on by itself"
+_SLOW = "nothing, what is on disk is whole; if it comes again, see its last lines for what holds it up"
 _ROOM = "see that the machine has memory, process ids and file descriptors left"
 _POLL = 0.1  # seconds between health checks of a child that does not serve yet
 
@@ -73,7 +76,7 @@ class Child:
         self._end(signal.SIGTERM)
         await asyncio.wait({self.ended}, timeout=grace)
         if not self.ended.done():
-            log.warning("did not stop in time, killed", program=self.name, seconds=grace)
+            log.warning("did not stop in time, killed", program=self.name, seconds=grace, do=_SLOW)
             self.kill()
             await asyncio.wait({self.ended})
 
@@ -96,9 +99,9 @@ class Child:
             cannot_start = status > 0 and self._program.role not in self._served
             delay = self._restarts.delay_after(self._clock() - started, cannot_start=cannot_start)
             if delay is None:
-                log.error("cannot start, given up", program=self.name, status=describe(status), do=_MEND)
+                log.error("cannot start, given up", program=self.name, status=describe(status), do=MEND)
                 return
-            log.warning("ended, starts again", program=self.name, status=describe(status), delay=delay)
+            log.warning("ended, starts again", program=self.name, status=describe(status), delay=delay, do=_WHY)
             self._note_end(f"{describe(status)} at {utc(epoch_ms())}, starts again {delay:.1f} s later")
             await self._pause(delay)
 

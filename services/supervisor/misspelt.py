@@ -14,6 +14,7 @@ from services.common.config import Settings
 
 _PREFIX = "HOPLINE_"
 _NEAR = 0.9  # a letter or two
+_DO = "set the one that is near, if it is meant, and unset this one"
 
 log = structlog.get_logger()
 
@@ -21,7 +22,7 @@ log = structlog.get_logger()
 def warn_of_misspelt(variables: Iterable[str]) -> None:
     """Logs each that is nearly a setting's."""
     for variable, setting in misspelt(variables).items():
-        log.warning("a variable is no setting, and has no effect", variable=variable, near=setting)
+        log.warning("a variable is no setting, and has no effect", variable=variable, near=setting, do=_DO)
 
 
 def misspelt(variables: Iterable[str]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from services.supervisor.program import Program
 HOST = "127.0.0.1"
 _SCHEME = "nats://"
 _LOG_LIMIT = 10 << 20
+_DO = "nothing, unless other programs look for it there: then set HOPLINE_NATS_PORT"
 _LAST_GASP = 1.0  # seconds after which the server of a killed supervisor is surely gone
 
 log = structlog.get_logger()
@@ -39,7 +40,7 @@ async def choose_port(settings: Settings, keep: contextlib.ExitStack) -> int:
         )
     while not (port := _claimed(0, keep)):
         continue
-    log.warning("the usual NATS port is taken, another one is used", usual=wanted, port=port)
+    log.warning("the usual NATS port is taken, another one is used", usual=wanted, port=port, do=_DO)
     return port
 
 

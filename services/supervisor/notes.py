@@ -28,6 +28,7 @@ class Notes:
                     "a file about the stack for other programs cannot be written, will try until it can",
                     path=str(path),
                     reason=str(failure),
+                    do="see that its disk has room, and that its folder can be written to",
                 )
             self._unwritten[path] = text
         else:
@@ -41,7 +42,8 @@ class Notes:
         except FileNotFoundError:
             return  # it told nothing
         except OSError as failure:
-            log.warning("a file about the stack for other programs stays", path=str(path), reason=str(failure))
+            what = "a file about the stack for other programs stays"
+            log.warning(what, path=str(path), reason=str(failure), do="delete it: it tells what is over")
 
     async def keep_trying(self) -> None:
         """Writes what is left, again and again; runs for ever."""

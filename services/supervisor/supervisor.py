@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
-from services.supervisor.child import Child
+from services.supervisor.child import MEND, Child
 
 log = structlog.get_logger()
 
@@ -45,7 +45,8 @@ class Supervisor:
         await asyncio.gather(asked, ready, return_exceptions=True)
         for child in given_up:  # once more at the end of the log, where operators look
             why = child.ended.exception()
-            log.error("stopped, since a service cannot run", program=child.name, last=child.last_words, exc_info=why)
+            what = "stopped, since a service cannot run"
+            log.error(what, program=child.name, last=child.last_words, do=MEND, exc_info=why)
         return 1 if given_up else 0
 
     async def _announce(self) -> None:
@@ -65,6 +66,6 @@ class Supervisor:
             self._asked_at = now
             self._stopping.set()
         elif now - self._asked_at > _ECHO:
-            log.warning("asked to stop again, killing what still runs")
+            log.info("asked to stop again, killing what still runs")
             for child in self._children:
                 child.kill()

@@ -14,6 +14,9 @@ from services.common.errors import Unavailable
 
 _T = TypeVar("_T")
 
+SILENT = "see that it answers, and that the provider's options fit: hopline providers list"
+"""What an operator does about a server that does not answer as it should."""
+
 
 class Asking:
     """The threads of one provider."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from services.common import users
+from services.common.authentication.asking import SILENT
 from services.common.authentication.claims import Claim, Credentials
 from services.common.authentication.described import INTERNAL, read_file
 from services.common.authentication.guard import Guard
@@ -186,7 +187,9 @@ class Authenticator:
         except BrokerError as error:
             self.refused(provider, claim.user, visit, error)
             if isinstance(error, Unavailable):
-                self._few.say(log.warning, _NOT_JUDGED, apart_by=provider, provider=provider, reason=error.text)
+                self._few.say(
+                    log.warning, _NOT_JUDGED, apart_by=provider, provider=provider, reason=error.text, do=SILENT
+                )
             raise
         self._tell(visit.signed_in(principal.name, principal.provider), seldom=visit.seldom)
         if self._older and isinstance(claim, Credentials) and principal.provider == INTERNAL:

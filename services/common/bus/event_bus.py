@@ -25,6 +25,7 @@ _BATCH = 500
 _GATHER = 0.005  # seconds in which events of one moment collect …
 _STEADY = 0.05  # … and those of a while, in which one comes after the other: each batch costs a round trip
 _LAST_WORDS = 0.5  # seconds to publish what is left when the service stops
+_DO = "see that NATS runs there; it goes on by itself"
 _SAY_AFTER = 2  # attempts: NATS may still be starting, as this process is
 
 
@@ -149,4 +150,4 @@ class EventBus:
     def _say_away(self, reason: str) -> None:
         if not self._away:
             self._away = True
-            log.warning("event bus is away, messages go on", address=self._address, reason=reason)
+            log.warning("event bus is away, messages go on", address=self._address, reason=reason, do=_DO)

@@ -66,6 +66,7 @@ class Partings:
                 member=link.member,
                 partitions=len(left),
                 unconfirmed=sum(len(attempt.messages) for attempt in attempts),
+                do="see in its log how it ended; hopline partitions shows who takes over",
             )
         else:
             log.info("queue process left; all it had is handed over", address=link.address, member=link.member)

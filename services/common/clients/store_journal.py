@@ -14,6 +14,7 @@ from services.common.clients.peer import Peer
 from services.common.containment import contained
 from services.common.errors import PreconditionFailed, Unavailable
 from services.common.grpc_channel import MAX_FRAME
+from services.common.remedies import STORE
 from services.common.runtime import Tasks
 from services.rpc.store_pb2 import AllocateOriginRequest, JournalAck, JournalFrame
 from services.rpc.store_pb2_grpc import StoreStub
@@ -95,7 +96,8 @@ class Journal:
             except grpc.aio.AioRpcError as failure:
                 error = self._peer.judge(failure, stub)
                 if not reported:
-                    log.warning("journal interrupted, confirms wait", writer=self._name, reason=error.text)
+                    what = "journal interrupted, confirms wait"
+                    log.warning(what, writer=self._name, reason=error.text, do=STORE)
                 reported = True
             else:
                 reported = False

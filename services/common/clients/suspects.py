@@ -64,6 +64,7 @@ class Suspects:
             uids=list(attempt.messages.uids),
             bytes=attempt.size,
             processes=sorted(attempt.lost_with),
+            do="see that queue processes have memory for it, or set HOPLINE_MAX_MESSAGE_SIZE lower",
         )
         attempt.refuse(pb.OTHER)
         return True

@@ -20,7 +20,7 @@ from services.common.few_lines import FewLines
 from services.common.metrics.meters import Measured, Meters
 from services.common.release import RELEASE
 from services.common.runtime import Tasks
-from services.common.telemetry.tracer import resource_of
+from services.common.telemetry.tracer import UNKNOWN_EXPORTER, resource_of
 
 log = structlog.get_logger()
 
@@ -141,7 +141,7 @@ def _wanted() -> bool:
     if wanted in {"otlp", "none"}:
         return wanted == "otlp"
     if wanted:
-        log.warning("OTEL_METRICS_EXPORTER is none of otlp, none, and is ignored", value=wanted)
+        log.warning("OTEL_METRICS_EXPORTER is none of otlp, none, and is ignored", value=wanted, do=UNKNOWN_EXPORTER)
     return any(os.environ.get(name) for name in _ENDPOINTS)
 
 

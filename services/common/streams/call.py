@@ -183,7 +183,7 @@ class Call:
         except Aborted as aborted:
             outcome = aborted.outcome
         except Exception as failure:
-            log.exception("a gRPC call failed; this is a fault of ours")
+            log.exception("a gRPC call failed", do=REPORT)
             outcome = Outcome(grpc.StatusCode.UNKNOWN, type(failure).__name__)
         except asyncio.CancelledError:
             self._stream.end(_GIVEN_UP)  # something it waited for was cancelled, if the stream is not over

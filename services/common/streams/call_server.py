@@ -26,6 +26,7 @@ from services.common.streams.newcomers import CALLS, SECONDS, Newcomers, most_of
 from services.common.streams.stream import Stream, StreamListener
 
 _LARGEST_OPEN = 4 << 10  # octets of a request that needs no secret: it only has the name of a service
+_DO = "if it is of this stack, give it that file; else keep it from the port"
 
 
 Accept = Callable[[Stream], StreamListener]
@@ -206,7 +207,7 @@ class Served(Endpoint):
         elif method is None:
             self._connection.end(number, NOT_A_CALL)
         elif not (said or is_open(method)):
-            self.warn("a call was refused", method=method, reason=REFUSAL)
+            self.warn("a call was refused", method=method, reason=REFUSAL, do=_DO)
             self._refuse(number, grpc.StatusCode.UNAUTHENTICATED, REFUSAL)
         elif self._newcomers and len(self._streams) >= CALLS:
             self._refuse(number, grpc.StatusCode.RESOURCE_EXHAUSTED, f"{CALLS} calls at a time without the secret")

@@ -23,6 +23,9 @@ _BATCHES = 1 << 20  # bytes that the kernel may hold for a local peer: whole bat
 _READ_FIRST = (
     0.001  # seconds: uvloop may run a timer before it looks at sockets, but no second one that the first began
 )
+_STRANGER = "keep from this port what is no process of the stack; if it is one, report it with these lines"
+_PEERS_LOG = "see in its log why; it is called again by itself"
+_SEE_IT = "see that it runs, gets its share of the machine, and can be reached"
 
 
 class Doubt(NamedTuple):
@@ -82,7 +85,7 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
             for event in self._connection.received(count):
                 self._HANDLERS[type(event)](self, event)
         except ConnectionFault as fault:
-            self.warn("the peer broke the rules of HTTP/2; its connection ends", reason=str(fault))
+            self.warn("the peer broke the rules of HTTP/2; its connection ends", reason=str(fault), do=_STRANGER)
             self.close(str(fault))
         finally:
             self._reading = False
@@ -226,11 +229,17 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
     def gone_away(self, gone: e.GoneAway) -> None:
         """The peer opens and accepts no more streams."""
         if gone.code != ErrorCode.NO_ERROR:
-            self.warn("the peer ends the connection", reason=gone.text or _name(gone.code))
+            self.warn("the peer ends the connection", reason=gone.text or _name(gone.code), do=_PEERS_LOG)
 
     def warn(self, event: str, **about: object) -> None:
         """Logs what the peer did wrong."""
         _log().warning(event, at=self.address, **about)
+
+    def _fault(self, event: str, failure: Exception) -> None:
+        """Logs one of our own."""
+        from services.common.containment import REPORT  # noqa: PLC0415 - as in `_log`
+
+        _log().error(event, at=self.address, do=REPORT, exc_info=failure)
 
     def _pong(self, _pong: e.Pong) -> None:
         """It is there: the next silence counts from now."""
@@ -263,12 +272,12 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
             found[0].is_over = True
             try:
                 found[1].ended(reason)
-            except Exception:  # noqa: BLE001 - it is logged
-                _log().exception("the end of a stream cannot be carried out; this is a fault of ours", at=self.address)
+            except Exception as failure:  # noqa: BLE001 - it is logged
+                self._fault("the end of a stream cannot be carried out", failure)
 
     def failed(self, number: int, failure: Exception) -> None:
         """Ends one stream, and nothing else, as its listener raised an error."""
-        _log().error("a stream fails; this is a fault of ours", at=self.address, exc_info=failure)
+        self._fault("a stream fails", failure)
         self._connection.reset(number, ErrorCode.INTERNAL_ERROR)
         self.over(number, "it could not be carried out")
 
@@ -301,7 +310,7 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
         if not self._silent:
             self._look()
             return
-        self.warn("the peer does not answer; its connection ends", seconds=self._doubt.answer)
+        self.warn("the peer does not answer; its connection ends", seconds=self._doubt.answer, do=_SEE_IT)
         self._end_all("the peer does not answer")
         if self._transport:
             self._transport.abort()

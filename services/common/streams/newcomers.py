@@ -28,6 +28,7 @@ _SHARE = 16  # one in so many of the files that the process may have open
 _LINES_SECONDS = 60.0
 _MANY = "too many connections without the stack's secret: of who has most, the longest is closed for the next"
 _MUCH = "too much is unfinished on connections without the stack's secret: one of who has most is closed"
+_DO = "let only processes of the stack reach this port"
 _LATE = "a connection is closed: no call on it has said the stack's secret"
 
 
@@ -66,7 +67,7 @@ class Newcomers:
         self._whose[peer] = whose = Whose(place_of(address))
         self._waiting.add(peer, whose)
         if self.count > self._most and (longest := self._waiting.longest()):
-            self._few.say(log.warning, _MANY, limit=self._most, the_next_from=address)
+            self._few.say(log.warning, _MANY, limit=self._most, the_next_from=address, do=_DO)
             self._end(longest)
 
     def hold(self, peer: Newcomer, size: int) -> None:
@@ -77,7 +78,7 @@ class Newcomers:
         self._sizes[peer] = size
         while self._total > self._octets:
             most = of_the_most(self._sizes, self._sizes, self._whose.__getitem__)
-            self._few.say(log.warning, _MUCH, limit=self._octets, place=self._whose[most].place)
+            self._few.say(log.warning, _MUCH, limit=self._octets, place=self._whose[most].place, do=_DO)
             self._end(most)
 
     def late(self, peer: Newcomer) -> None:

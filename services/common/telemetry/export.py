@@ -20,6 +20,7 @@ from services.common.telemetry.span import Span
 log = structlog.get_logger()
 
 _SAY_EVERY = 60.0  # seconds between lines about the same trouble
+_DO = "see that the collector takes them, or the disk has room; or trace fewer messages"
 
 
 class Exporter(Protocol):
@@ -85,7 +86,7 @@ class ExportQueue:
             self._refused += len(self._spans)
             self._spans.clear()
         if self.dropped:
-            log.warning("spans were dropped", dropped=self.dropped, exported=self.exported)
+            log.warning("spans were dropped", dropped=self.dropped, exported=self.exported, do=_DO)
 
     def _run(self) -> None:
         exporter: Exporter | None = None
@@ -125,4 +126,4 @@ class ExportQueue:
         now = monotonic()
         if not self._said_at or now - self._said_at > _SAY_EVERY:
             self._said_at = now
-            log.warning("spans are dropped, messages go on", reason=reason, dropped=self.dropped)
+            log.warning("spans are dropped, messages go on", reason=reason, dropped=self.dropped, do=_DO)

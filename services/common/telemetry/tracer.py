@@ -27,6 +27,7 @@ from services.common.telemetry.span_files import SpanFiles
 log = structlog.get_logger()
 
 _CAPACITY, _BATCH, _DELAY_MS = 16384, 512, 1000
+UNKNOWN_EXPORTER = "set it to one of them, or not at all"
 _LAST_SPANS = 2.0  # seconds that a stopping process gives its exporter
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 
@@ -96,7 +97,9 @@ def _target() -> str:
     if wanted in {"otlp", "file", "none"}:
         return wanted
     if wanted:
-        log.warning("OTEL_TRACES_EXPORTER is none of otlp, file, none, and is ignored", value=wanted)
+        log.warning(
+            "OTEL_TRACES_EXPORTER is none of otlp, file, none, and is ignored", value=wanted, do=UNKNOWN_EXPORTER
+        )
     return "otlp" if any(os.environ.get(name) for name in _ENDPOINTS) else "file"
 
 

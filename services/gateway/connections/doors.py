@@ -16,6 +16,7 @@ from services.common.authentication.attempts import place_of
 from services.common.crowd import Waiting, Whose
 from services.common.errors import NotAllowed
 from services.common.streams import newcomers
+from services.gateway.connections.strangers import STRANGERS
 
 if TYPE_CHECKING:
     from services.gateway.connections.connection import Connection
@@ -25,6 +26,8 @@ log = structlog.get_logger()
 _OWN_FILES = 128  # of a gateway for itself: links, logs, spans; and as many as strangers may take at its gRPC port
 _SPARE = 10  # one socket in so many, or a hundred, is for handshakes
 _LEAST_SPARE = 100
+_FILES = "raise ulimit -n, or add gateways"
+_FULL = "close some, add gateways, or raise HOPLINE_MAX_CONNECTIONS and ulimit -n"
 
 
 class Doors:
@@ -36,7 +39,7 @@ class Doors:
         spare = min(max(sockets // _SPARE, _LEAST_SPARE), sockets // 2)
         self.limit = min(wanted or sockets, sockets - spare)
         if wanted > self.limit:
-            log.warning("fewer connections than wanted: too few files (ulimit -n)", wanted=wanted, limit=self.limit)
+            log.warning("fewer connections than wanted: too few files", wanted=wanted, limit=self.limit, do=_FILES)
         self.sockets = min(self.limit + max(self.limit // _SPARE, _LEAST_SPARE), sockets)
         self._coming: dict[Connection, Whose] = {}
         self._waiting: Waiting[Connection] = Waiting()  # those that are coming, by address
@@ -58,7 +61,9 @@ class Doors:
         self._comes_from(connection)
         if len(self._coming) + len(self._in) > self.sockets and (longest := self._longest()):
             self._comes_no_more(longest)
-            self._tell("too many peers that have not signed in: those of who has most are closed for the next")
+            self._tell(
+                "too many peers that have not signed in: those of who has most are closed for the next", STRANGERS
+            )
             longest.cut_off()
 
     def enter(self, connection: Connection) -> None:
@@ -70,7 +75,7 @@ class Doors:
     def check(self) -> None:
         """Raises NotAllowed when the limit is reached."""
         if len(self._in) >= self.limit:
-            self._tell("connections are refused: the limit is reached (HOPLINE_MAX_CONNECTIONS)")
+            self._tell("connections are refused: the limit is reached", _FULL)
             raise NotAllowed(f"connection refused: the limit of connections ({self.limit}) is reached")
 
     def leave(self, connection: Connection) -> None:
@@ -97,8 +102,8 @@ class Doors:
             self._comes_from(longest)
         return None
 
-    def _tell(self, what: str) -> None:
+    def _tell(self, what: str, do: str) -> None:
         """Logs it once, until there is room again."""
         if what not in self._told:
             self._told.add(what)
-            log.warning(what, connections=len(self._in), limit=self.limit, unopened=len(self._coming))
+            log.warning(what, connections=len(self._in), limit=self.limit, unopened=len(self._coming), do=do)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+_DO = "see that it has more memory (HOPLINE_MEMORY), or set HOPLINE_MAX_MESSAGE_SIZE lower"
+
 
 class Engines:
     """The engine factory of one gateway."""
@@ -58,5 +60,6 @@ def speak(connection: Connection, engine: Engine) -> None:
 def _largest_message(settings: Settings) -> int:
     largest = min(settings.max_message_size, largest_message(available()))
     if largest < settings.max_message_size:
-        log.warning("messages are limited to what memory bears", wanted=settings.max_message_size, largest=largest)
+        what, wanted = "messages are limited to what memory bears", settings.max_message_size
+        log.warning(what, wanted=wanted, largest=largest, do=_DO)
     return largest

@@ -143,7 +143,8 @@ class Entrance:
         limit, name = self.port.most, self.port.name
         if limit and len(self._inside) >= limit:
             if not self._full:
-                log.warning("connections are refused: the limit of their port is reached", port=name, limit=limit)
+                what = "connections are refused: the limit of their port is reached"
+                log.warning(what, port=name, limit=limit, do="add it again with a larger one: hopline ports add")
             self._full = True
             raise NotAllowed(f"connection refused: the limit of connections ({limit}) of port '{name}' is reached")
         self._inside.add(connection)

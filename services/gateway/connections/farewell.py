@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _PATIENCE = 2.0  # seconds: for a peer to answer the close, and for its requests to be carried out
+_DO = "see what does not answer: hopline health"
 
 
 class Farewell:
@@ -59,7 +60,7 @@ class Farewell:
             async with asyncio.timeout(_PATIENCE):
                 await connection.end_sessions()
         except TimeoutError:
-            log.warning("connection ends before its requests do", connection=connection.name)
+            log.warning("connection ends before its requests do", connection=connection.name, do=_DO)
         finally:
             then()
 

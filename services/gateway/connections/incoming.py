@@ -32,6 +32,7 @@ _TURNS = 4  # times the patience that a held connection has, while others comple
 _ROOM = 8  # one part in so many of the limit has to be free after some were ended
 _PLENTY = 8  # less than one part in so many of the limit is little
 _STRANGERS = 8  # one part in so many of the limit is the extra budget of peers that have not signed in
+_DO = "see why its client stops amid a message; HOPLINE_INCOMING_TIMEOUT says for how long it may"
 _TOLD = "low on memory: others wait for a message that was begun and does not come"
 
 
@@ -160,7 +161,8 @@ class Incoming:
         if not self._held and self.total <= self.limit:
             return
         for connection in self._in_the_way():
-            log.warning("a connection that others wait for does not go on and ends", connection=connection.name)
+            what = "a connection that others wait for does not go on and ends"
+            log.warning(what, connection=connection.name, do=_DO)
             connection.shut_down(_TOLD)
         self._choose(None)
 

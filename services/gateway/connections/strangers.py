@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+STRANGERS = "see who connects and does not sign in, and keep them from the port"
+"""What an operator does about many of them."""
+
 
 class Strangers:
     """The peers of one gateway that have not opened a virtual host."""
@@ -51,6 +54,7 @@ class Strangers:
                 "too much that is unfinished of peers that have not signed in: those that began first are closed",
                 bytes=self.total,
                 peers=len(self._sizes),
+                do=STRANGERS,
             )
         self.total -= self._sizes.pop(first)
         first.cut_off()

@@ -41,6 +41,7 @@ _SOON = 0.005  # seconds after an event, so that events at about the same time a
 _NONE = SlotId(0)  # no queue's
 _AGAIN = 0.05  # seconds between looks while nothing happens
 _ANNOTATIONS = 64 << 20  # bytes that are kept of them
+_DO = "see that queue processes run, and take partitions over: hopline partitions"
 
 
 class Term(NamedTuple):
@@ -140,7 +141,8 @@ class OwnerlessQueues:
         size = len(said.change.annotations)
         if self._annotations + size > _ANNOTATIONS:
             if not self._dropping:
-                log.warning("annotations of deliveries are dropped, too many wait for an owner", queue=said.queue_id)
+                what = "annotations of deliveries are dropped, too many wait for an owner"
+                log.warning(what, queue=said.queue_id, do=_DO)
             self._dropping = True
             said, size = said._replace(change=said.change._replace(annotations=b"")), 0
         self._annotations += size

@@ -15,6 +15,7 @@ from services.rpc.router_pb2 import TopologyFrame
 
 _MOST = 100_000  # bindings, or as many as fit into a thirty-second of the memory
 _BINDING = 2 << 10  # bytes, about, of one with its place among those that messages are matched with
+_DO = "nothing, unless routers are busy: then add some (HOPLINE_ROUTERS)"
 
 log = structlog.get_logger()
 
@@ -78,7 +79,7 @@ class Bindings:
             contained(what, fault, do="messages are routed all the same, since a router is asked about each new key")
             return False
         if replica.count > self._limit:
-            log.warning("too many bindings for a copy, routers are asked about each new key", most=self._limit)
+            log.warning("too many bindings for a copy, routers are asked about each new key", most=self._limit, do=_DO)
             return False
         return True
 

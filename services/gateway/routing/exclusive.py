@@ -12,6 +12,7 @@ from typing import Protocol
 import structlog
 
 from services.common.errors import BrokerError, Unavailable
+from services.common.remedies import ROUTER
 from services.common.runtime import Tasks
 from services.common.topology.life import Asker
 from services.rpc import router_pb2
@@ -55,7 +56,8 @@ class ExclusiveQueues:
     async def end(self, whose: Asker) -> None:
         """The same of a session or a link as well."""
         if failure := await self._ask(whose):
-            log.warning("exclusive queues stay until a router answers", connection=whose.connection, error=failure.text)
+            what = "exclusive queues stay until a router answers"
+            log.warning(what, connection=whose.connection, error=failure.text, do=ROUTER)
             self._left[whose] = None
             if self._deleting is None or self._deleting.done():
                 self._deleting = self._tasks.start(self._delete_at_last(), "delete exclusive queues")
@@ -74,7 +76,7 @@ class ExclusiveQueues:
             pause = _SOON if hopeful else _LATER
             if failures:
                 left, reason = len(self._left), failures[0].text
-                log.warning("exclusive queues still there, trying again", owners=left, reason=reason)
+                log.warning("exclusive queues still there, trying again", owners=left, reason=reason, do=ROUTER)
         log.info("exclusive queues of all connections, sessions and links that are gone are deleted")
 
     async def _ask_again(self, whose: Asker) -> BrokerError | None:

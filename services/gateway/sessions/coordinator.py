@@ -34,6 +34,7 @@ from services.common.errors import BrokerError, InDoubt, PreconditionFailed, Una
 from services.common.memory import available
 from services.common.message.alike import objects
 from services.common.message.weight import FRAME_BYTES
+from services.common.remedies import STORE
 from services.common.topology.slots import SlotId
 from services.gateway.sessions.transaction import OpenTransactions, PendingSettlement, Transaction
 from services.rpc import queue_pb2 as pb
@@ -313,7 +314,8 @@ class Coordinator:
                 if _now() > give_up:
                     raise InDoubt("it is not known whether the transaction was committed") from None
                 if not doubted:
-                    log.warning("transaction in doubt, its client waits", transaction=identity, reason=failure.text)
+                    what, reason = "transaction in doubt, its client waits", failure.text
+                    log.warning(what, transaction=identity, reason=reason, do=STORE)
                 doubted = True
             await asyncio.sleep(_AGAIN)
 

@@ -19,6 +19,7 @@ log = structlog.get_logger()
 
 _ANSWERS = 256 << 10  # bytes, beyond those at which the socket took no more
 _LOOKS = 4  # checks whether the client reads, within its patience
+_DO = "see why it does not read; HOPLINE_UNREAD_TIMEOUT says for how long it may"
 
 
 class Unread:
@@ -59,5 +60,6 @@ class Unread:
             peer=peer,
             bytes=self._size,
             seconds=seconds,
+            do=_DO,
         )
         self._connection.cut_off()

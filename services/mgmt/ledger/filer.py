@@ -60,6 +60,8 @@ _LAST_WORDS = 5.0
 _NO_SPACE = "no space left"  # JetStream has no code for it
 _BUS_FULL = "NATS cannot write the record of messages: make room on its disk, it goes on by itself"
 _STORE_SILENT = "the store does not answer, which says who files: see that it runs, and is not held up by its disk"
+_LOW = "make room on its disk, or keep less: HOPLINE_LEDGER_BYTES, HOPLINE_LEDGER_DAYS"
+_MEND = "see to what the reason says, if it lasts; it goes on by itself"
 _ANEW = "the store did not answer for a while; what was told since then is being read"
 _UNREADABLE = (DecodeError, ValueError, LookupError, UnknownPlugin)
 
@@ -132,14 +134,14 @@ class Filer:
                 self._trouble = self._told(failure)
                 if self.trouble not in {"", self._said}:
                     self._said = self.trouble
-                    log.warning("the ledger is not filed at the moment", reason=self._said)
+                    log.warning("the ledger is not filed at the moment", reason=self._said, do=_MEND)
                 await asyncio.sleep(_LOW_SECONDS if self._low() else _AGAIN)
 
     async def _session(self) -> None:
         instances = Instances(await self._in_thread(self._cabinet.open), self._cabinet.told)
         self._filed, self._instances = instances.state, instances
         while self._low() and await self._carry_out(self._tidying.give_way):
-            log.warning("low on disk: the oldest hour of the ledger gives way to messages")
+            log.warning("low on disk: the oldest hour of the ledger gives way to messages", do=_LOW)
         bounds = self._bounds()
         async with await Feed.open(self._address, bounds) as feed:
             self._require_room()

@@ -11,7 +11,7 @@ import structlog
 
 from services.mgmt.ledger.cabinet import HOUR, Cabinet, Change, hour_of
 from services.mgmt.ledger.pace import Rest, no_rest
-from services.mgmt.ledger.tables import MERGED, NAMES, PAYLOADS
+from services.mgmt.ledger.tables import DAMAGED, MERGED, NAMES, PAYLOADS
 
 log = structlog.get_logger()
 
@@ -86,9 +86,10 @@ class Tidying:
                 found = True
                 self._damaged.add(path)
                 log.warning(
-                    "a file of the ledger is damaged and not merged: delete it, or restore it",
+                    "a file of the ledger is damaged and not merged",
                     file=str(path),
                     reason=str(failure).splitlines()[0],
+                    do=DAMAGED,
                 )
         return found
 

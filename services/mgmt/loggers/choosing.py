@@ -15,6 +15,7 @@ from services.rpc.logs_pb2 import Line
 if TYPE_CHECKING:
     import regex
 
+_DO: Final = "change its expression, or leave the rule out"
 _LONGEST: Final = 0.02
 """Seconds for one line: an expression that takes longer is a mistake, and takes nothing until its rule is changed."""
 _TOO_SLOW: Final = (
@@ -74,7 +75,7 @@ class Rule:
             )
         except TimeoutError:
             self.trouble = _TOO_SLOW
-            log.warning("a rule of a logger is too slow", rule=self._name, reason=self.trouble)
+            log.warning("a rule of a logger is too slow", rule=self._name, reason=self.trouble, do=_DO)
             return False
 
 

@@ -41,6 +41,8 @@ from services.rpc.logs_pb2 import Line
 from services.rpc.store_pb2 import Record, Records
 
 _PATIENCE: Final = 3.0  # seconds
+_NOT_OPENED: Final = "a logger cannot be opened"
+_DO: Final = "mend that, and change the logger: then it is tried again"
 _RECENT: Final = 500
 """Lines with which a logger begins when its first rule comes."""
 
@@ -165,10 +167,10 @@ class LoggerDesk:
                 made.sink = await kind.open(said, self.folder, former.sink if former else None)
         except TimeoutError:
             made.trouble = "its disk does not answer: change the logger to try again"
-            log.warning("a logger cannot be opened", logger=place.name, reason=made.trouble)
+            log.warning(_NOT_OPENED, logger=place.name, reason=made.trouble, do=_DO)
         except BrokerError as error:
             made.trouble = error.text
-            log.warning("a logger cannot be opened", logger=place.name, reason=error.text)
+            log.warning(_NOT_OPENED, logger=place.name, reason=error.text, do=_DO)
         except Exception as fault:  # noqa: BLE001 - of a plug-in: the others go on
             made.trouble = str(fault)
             contained("opening a logger", fault, logger=place.name)

@@ -18,6 +18,7 @@ from services.rpc.logs_pb2 import Line
 _WAITING: Final = 10_000
 """Lines that wait; the oldest go first."""
 _AT_ONCE: Final = 1000
+_DO: Final = "mend that; lines wait, and go on by themselves; of too many the oldest are lost"
 _AGAIN: Final = 1.0
 _LAST: Final = 2.0
 """Seconds: until it is tried again, and for what is left at the end."""
@@ -108,7 +109,8 @@ class Outbox(ABC):
     def _troubled(self, error: Exception) -> None:
         self.trouble = getattr(error, "strerror", None) or str(error) or type(error).__name__
         # It comes back as one of its own lines.
-        self._few.say(log.warning, "a logger's lines do not get where they go", logger=self._name, reason=self.trouble)
+        what = "a logger's lines do not get where they go"
+        self._few.say(log.warning, what, logger=self._name, reason=self.trouble, do=_DO)
 
     @abstractmethod
     async def _deliver(self, lines: Sequence[Line]) -> None:

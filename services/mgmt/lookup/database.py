@@ -14,7 +14,7 @@ import structlog
 
 from services.common.errors import InternalError, ResourceError, Unavailable
 from services.mgmt.ledger.schema import TABLES
-from services.mgmt.ledger.tables import NAMES
+from services.mgmt.ledger.tables import DAMAGED, NAMES
 from services.mgmt.lookup.hours import filed, filed_hours
 from services.mgmt.lookup.id_files import FAULTS as FAULTS_OF_IDS
 from services.mgmt.lookup.id_files import IdFiles, names_of, rows_of
@@ -276,9 +276,10 @@ class Database:
         is_there = self._known.pass_over(file)
         if is_there:
             log.warning(
-                "a file of the ledger is damaged and passed over: delete it, or restore it",
+                "a file of the ledger is damaged and passed over",
                 file=file,
                 reason=str(failure).splitlines()[0],
+                do=DAMAGED,
             )
         return is_there
 

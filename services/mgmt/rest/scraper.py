@@ -22,6 +22,7 @@ log = structlog.get_logger()
 
 SHORTEST: Final = 16
 """Characters of a token: another one is none."""
+_DO: Final = f"let mgmt read a file there with {SHORTEST} characters or more (HOPLINE_METRICS_TOKEN_FILE)"
 _SCRAPER: Final = Principal("metrics", "token")
 
 
@@ -44,9 +45,12 @@ class Scraper(Basic):
         try:
             token = file.read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
-            self._few.say(log.warning, "the token for metrics cannot be read", path=str(file), reason=str(error))
+            what = "the token for metrics cannot be read"
+            self._few.say(log.warning, what, path=str(file), reason=str(error), do=_DO)
             return False
         if len(token) < SHORTEST:
-            self._few.say(log.warning, "the token for metrics is too short, and is not accepted", least=SHORTEST)
+            self._few.say(
+                log.warning, "the token for metrics is too short, and is not accepted", path=str(file), do=_DO
+            )
             return False
         return hmac.compare_digest(said.encode(), token.encode())

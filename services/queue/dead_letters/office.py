@@ -24,6 +24,7 @@ from services.common.containment import contained, for_each
 from services.common.errors import Unavailable
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.ledger.stages import UNROUTABLE
+from services.common.remedies import ROUTER
 from services.common.runtime import Tasks
 from services.common.topology.slots import SlotId, first_slots
 from services.common.uid import UidSource
@@ -267,7 +268,7 @@ class DeadLetterOffice:
             try:
                 return await self._routes.route(questions)
             except Unavailable as failure:
-                log.warning("dead letters wait for the router", reason=failure.text)
+                log.warning("dead letters wait for the router", reason=failure.text, do=ROUTER)
                 await asyncio.sleep(_RETRY_SECONDS)
 
     def _targets(self, letter: OpenLetter, routed: Routed) -> Targets:

@@ -16,6 +16,7 @@ from services.common.containment import contained, for_each
 from services.common.errors import Fenced, Unavailable
 from services.common.ledger.place import LedgerPlace
 from services.common.partition import lease_name, partition_in
+from services.common.remedies import SLOW, TRIED_AGAIN
 from services.queue.dead_letters.office import DeadLetterOffice
 from services.queue.host import Host
 from services.queue.journal.known import Known
@@ -35,7 +36,6 @@ from services.rpc.ledger_pb2 import HANDED_OVER
 log = structlog.get_logger()
 
 _RETRY_SECONDS = 0.2
-_DO = "it is tried again; if it stays so, report it with these lines"
 _PATIENCE = 5.0  # with a store that does not answer, when this process is to stop; with transactions
 _SHORTLY = 1.0  # to wait for gateways and dead letters, when a partition is to leave
 _LOOK_SECONDS = 0.005
@@ -135,18 +135,14 @@ class Partitions:
     def validity_changed(self, *, valid: bool) -> None:
         """As LeaseListener says."""
         if not valid:
-            log.warning(
-                "leases may have run out, everything waits until they are renewed",
-                do="see that the store answers, and that this process gets its share of the machine",
-            )
+            log.warning("leases may have run out, everything waits until they are renewed", do=SLOW)
             self._host.resume(valid=False)
 
     def fenced(self, partition: Partition) -> None:
         """The store refused a write: another process owns the partition."""
         if partition.state is not PartitionState.GONE:
-            log.warning(
-                "another process has the partition, which is let go", partition=partition.number, epoch=partition.epoch
-            )
+            what = "another process has the partition, which is let go"
+            log.warning(what, partition=partition.number, epoch=partition.epoch, do=SLOW)
             self._lose(partition)
 
     # -------------------------------------------------------------- moves
@@ -309,7 +305,7 @@ class Partitions:
                 for_each("giving a partition up", [each for each in left if each not in given][:1], self._lose)
             except Exception as failure:  # noqa: BLE001 - all that is for the partitions waits until they are served
                 numbers = sorted(each.number for each in left if each not in given)
-                contained("taking partitions over", failure, do=_DO, partitions=numbers)
+                contained("taking partitions over", failure, do=TRIED_AGAIN, partitions=numbers)
                 await asyncio.sleep(_RETRY_SECONDS)
                 apart = len(left) > 1 and not isinstance(failure, Unavailable)
             left = [each for each in left if each not in given]
@@ -331,7 +327,7 @@ class Partitions:
                 await self._heard(partition)
                 self._serve(partition, known)
             except Exception as failure:  # noqa: BLE001 - all that is for the partition waits until it is served
-                contained("taking a partition over", failure, do=_DO, partition=partition.number)
+                contained("taking a partition over", failure, do=TRIED_AGAIN, partition=partition.number)
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _heard(self, partition: Partition) -> None:

@@ -114,7 +114,8 @@ class Restore:
             restored = read(Record(kind=row.kind, key=row.key, value=row.value) for row in rows)
             return Given(restored.generation if restored else 1, found.origin, found.incarnation, epochs)
         except Exception as fault:  # noqa: BLE001 - it may be the very reason for the restore
-            log.warning("what is there cannot be read, and is put aside as it is", reason=repr(fault))
+            what = "what is there cannot be read, and is put aside as it is"
+            log.warning(what, reason=repr(fault), do="nothing, if that is why it is restored")
             return Given()
 
     async def _restore(self, manifest: Manifest, before: Given) -> Outcome:

@@ -15,6 +15,7 @@ import structlog
 
 from services.common.disk import Room
 from services.common.errors import InternalError
+from services.common.remedies import TRIED_AGAIN
 from services.common.runtime import Tasks
 from services.store.provider import (
     Changes,
@@ -84,7 +85,8 @@ class JetStreamProvider:
             except Away:
                 pass  # the writer has logged it
             except Exception as failure:  # noqa: BLE001 - whatever it is, commits go on, and the log must not grow for ever
-                log.warning("what is dead stays in the stream, until this works again", reason=repr(failure))
+                what = "what is dead stays in the stream, until this works again"
+                log.warning(what, reason=repr(failure), do=TRIED_AGAIN)
 
     async def _shorten(self) -> None:
         if self._snapshots.due:

@@ -26,6 +26,7 @@ import structlog
 
 from services.common.clock import epoch_ms, monotonic
 from services.common.errors import InternalError
+from services.common.remedies import TRIED_AGAIN
 from services.common.restored import utc
 from services.common.runtime import Tasks
 from services.store.provider import Changes, Occupied
@@ -289,7 +290,7 @@ class Writer:
             except InternalError:
                 pass  # it was logged
             except Exception as failure:  # noqa: BLE001 - whatever it is, the connection must be checked again
-                log.warning("cannot see whether NATS is there", reason=repr(failure))
+                log.warning("cannot see whether NATS is there", reason=repr(failure), do=TRIED_AGAIN)
 
     async def _ping(self) -> None:
         async with self.turn() as link:

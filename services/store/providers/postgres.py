@@ -103,7 +103,8 @@ class PostgresProvider:
     async def _warn(self, connection: Connection) -> None:
         for setting in ("fsync", "full_page_writes"):
             if await connection.fetchval("SELECT current_setting($1)", setting) == "off":
-                log.warning("the database may lose what it has confirmed when its machine fails", setting=setting)
+                what = "the database may lose what it has confirmed when its machine fails"
+                log.warning(what, setting=setting, do="turn it on in the database's configuration")
 
     async def close(self) -> None:
         await self._lookout.close()

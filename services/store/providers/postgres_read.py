@@ -104,7 +104,7 @@ class Reader:
                 if not session.lost(failure):
                     raise
                 if not told:
-                    log.warning("cannot read, will try until it works", reason=session.reason(failure))
+                    log.warning("cannot read, will try until it works", reason=session.reason(failure), do=session.MEND)
                 told = True
             await asyncio.sleep(_RETRY_SECONDS)
 

@@ -20,6 +20,7 @@ T = TypeVar("T")
 Connection = Any  # asyncpg's: it has no types
 
 CONNECT_SECONDS = 5.0  # for each host
+MEND = "start the database, or mend the way to it; the store goes on by itself"
 OLDEST = 13  # of PostgreSQL's releases
 
 _NO_PRIMARY = asyncpg.exceptions.TargetServerAttributeNotMatched

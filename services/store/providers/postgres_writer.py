@@ -48,7 +48,6 @@ _TAKE_OVER = """
 """
 _RETURN = "UPDATE store SET epoch = epoch + 1 WHERE owner = $1 RETURNING epoch, written"
 
-_MEND = "start the database, or mend the way to it; the store goes on by itself"
 
 T = TypeVar("T")
 
@@ -66,7 +65,7 @@ class Writer:
         self._written = 0  # number of the last group that is known to be written
         self._number = 0  # number of the last group that was sent
         self._sent: Changes | None = None  # that group, while its outcome is unknown
-        self._standing = Standing(self._shown, "the database", _MEND)
+        self._standing = Standing(self._shown, "the database", session.MEND)
         self._still = Standstill()
         self._tasks = Tasks()
 

@@ -42,6 +42,8 @@ _CHECKPOINT_ROUNDS = 3
 _COMMIT_PAGES = 8
 # Given back to the file system at once, and free space of the file that is kept for the next peak.
 _VACUUM_BYTES = 8 << 20
+_DISK = "if it comes again, see that the disk has room and is sound"
+_KEEP = "keep both together, and see that the disk has room and is sound"
 _KEEP_FREE_BYTES = 64 << 20
 # The same while there is little room: little at once, since it goes through the log, and nothing is kept.
 _VACUUM_BYTES_WHEN_LOW = 1 << 20
@@ -99,7 +101,7 @@ class SQLiteProvider:
         try:
             await self._writer.rows("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as failure:
-            log.warning("log stays beside the file until the next start", reason=str(failure))
+            log.warning("log stays beside the file until the next start", reason=str(failure), do=_KEEP)
         await self._writer.close()
 
     async def _close_connections(self) -> None:
@@ -132,7 +134,7 @@ class SQLiteProvider:
             if not busy and folded == length:
                 self._unfolded = 0
         except sqlite3.Error as failure:
-            log.warning("checkpoint failed, the next will do more", reason=str(failure))
+            log.warning("checkpoint failed, the next will do more", reason=str(failure), do=_DISK)
         finally:
             self._checkpointing = False
 

@@ -61,16 +61,20 @@ class Spare:
                 if not self._is_full(failure):
                     raise
                 if self._give_up():
-                    log.warning("the disk is full: starts with the room that was set aside", reason=str(failure))
+                    what = "the disk is full: starts with the room that was set aside"
+                    log.warning(what, reason=str(failure), do=self._room_wanted())
                     continue
                 if not said:
                     said = True
                     log.error(  # noqa: TRY400 - it is the disk
                         "the disk is full: cannot start yet, will try until there is room",
                         reason=str(failure),
-                        do=f"make room on the disk of {self._folder.absolute()}; the store goes on by itself",
+                        do=self._room_wanted(),
                     )
             await asyncio.sleep(_AGAIN_SECONDS)
+
+    def _room_wanted(self) -> str:
+        return f"make room on the disk of {self._folder.absolute()}; the store goes on by itself"
 
     def _give_up(self) -> bool:
         try:

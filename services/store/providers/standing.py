@@ -13,6 +13,9 @@ from services.common.restored import utc
 
 log = structlog.get_logger()
 
+ENDS = "mend what the reason says, if it comes again; a store that is started again reads what is there"
+"""What an operator does about a store that cannot go on."""
+
 
 class Away(InternalError):
     """The program is away, or refuses for now; the request is tried again."""
@@ -64,6 +67,6 @@ class Standing:
         """This process can never write again. Raises InternalError."""
         self._since, self.trouble = self._since or epoch_ms(), why
         self.ended = InternalError(why)
-        log.critical("this process writes no more", reason=why)
+        log.critical("this process writes no more", reason=why, do=ENDS)
         self._tell_end(self.ended)
         raise self.ended

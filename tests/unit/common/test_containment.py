@@ -34,6 +34,14 @@ def test_the_others_have_their_turn() -> None:
     ]
 
 
+def test_what_to_do_is_said_of_what_is_refused_too() -> None:
+    """Where whoever contains it knows; of what is no fault of ours nothing is to be reported."""
+    with capture_logs() as logged:
+        by_itself("counting", lambda: _fail(2), do="count again")
+        by_itself("counting", lambda: _fail(2))
+    assert [each.get("do") for each in logged] == ["count again", None]
+
+
 def test_telling_may_fail_too() -> None:
     """A client that cannot even be told of its fault does not stop the others."""
     seen: list[int] = []

@@ -24,7 +24,7 @@ async def test_a_task_that_fails_is_logged_once(failure: Exception, said: str) -
         Tasks(told.append).start(_fail(failure), "work")
         await asyncio.sleep(0.01)
     assert told == [failure]
-    assert [sorted(line.keys()) for line in lines] == [sorted(["event", "log_level", "task", said])]
+    assert [sorted(line.keys()) for line in lines] == [sorted(["do", "event", "log_level", "task", said])]
 
 
 async def test_a_failure_that_is_not_awaited_is_no_news() -> None:

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import jwt
 import structlog
 
+from services.common.authentication.asking import SILENT
 from services.common.clock import monotonic
 from services.common.errors import Unavailable
 from services.common.few_lines import FewLines
@@ -76,7 +77,8 @@ class IssuersKeys:
             keys = await self._asking.ask(partial(_keys_at, self._options))
         except (OSError, ValueError, TypeError, AttributeError) as error:
             text = f"authentication provider '{self._provider}' does not answer: {type(error).__name__}"
-            self._few.say(log.warning, "an issuer's keys cannot be read", provider=self._provider, reason=str(error))
+            what, reason = "an issuer's keys cannot be read", str(error)
+            self._few.say(log.warning, what, provider=self._provider, reason=reason, do=SILENT)
             raise Unavailable(text) from None
         self._asked = monotonic()
         self.version += keys != self._said

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self, TypeVar, cast
 import structlog
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from services.common.authentication.asking import Asking
+from services.common.authentication.asking import SILENT, Asking
 from services.common.authentication.claims import PASSWORDS, Claim, Credentials
 from services.common.authentication.kinds.ldap_directory import Away, Directory, Found
 from services.common.authentication.principal import Principal
@@ -103,7 +103,7 @@ class Ldap(Provider):
         try:
             return await self._asking.ask(question)
         except Away as error:
-            self._few.say(log.warning, "a directory does not answer", provider=self.name, reason=str(error))
+            self._few.say(log.warning, "a directory does not answer", provider=self.name, reason=str(error), do=SILENT)
             raise Unavailable(f"authentication provider '{self.name}' does not answer") from None
 
     async def close(self) -> None:

@@ -62,7 +62,7 @@ async def test_a_listener_with_a_fault(unix: str, capsys: pytest.CaptureFixture[
         with pytest.raises(grpc.aio.AioRpcError):
             await within(call.read())
         assert await within(asyncio.ensure_future(_response(method(channel, "unary_unary")(b"1")))) == b"1"
-    assert "fault of ours" in capsys.readouterr().out
+    assert "a fault of Hopline's" in capsys.readouterr().out
 
 
 async def _response(call: ClientCall) -> bytes:
