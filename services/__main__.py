@@ -158,6 +158,7 @@ def mgmt() -> None:
     # Arrow and DuckDB import them where they are installed, for 45 MB, though nothing here hands them any.
     do_without("numpy", "pandas")
     heap.share_arena()
+    heap.small_pages()
     heap.return_large(_LARGE_IN_MGMT)
     _serve("mgmt", create)
 

@@ -7,6 +7,7 @@ memory meanwhile, for a tenth of a second and more where it is much: a process d
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 from collections.abc import Callable
 from contextlib import suppress
@@ -54,6 +55,15 @@ def share_arena() -> None:
     For processes whose threads seldom take memory at the same time. To be called before they start.
     """
     _c_library("mallopt")(_ARENA_MAX, 1)
+
+
+def small_pages() -> None:
+    """Arrow takes memory in the system's small pages from now on; it must not be imported yet.
+
+    It asks for pages of 2 MiB otherwise, each of which the kernel clears whole, however little of it is used before it
+    is given back.
+    """
+    os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")
 
 
 async def keep_small(kept: Callable[[], int], seconds: float = LOOK_SECONDS) -> None:

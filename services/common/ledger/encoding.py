@@ -87,6 +87,8 @@ class Draft:
         """Characters of all places; at MOST_TEXT the batch is full."""
         self._batch = LedgerBatch(service=header.service, instance=header.instance, first_row=first_row, words=[""])
         self._places: dict[LedgerPlace, int] = {}
+        self._numbers: dict[int, int] = {}  # of places by identity …
+        self._kept: list[LedgerPlace] = []  # … which no other object has as long as they are here
         self._keyed: dict[tuple[int, str], int] = {}
         self._words = {"": 0}
         self._singles: list[Sequence[int]] = []
@@ -138,14 +140,18 @@ class Draft:
     def _numbers_of_places(self, places: Sequence[LedgerPlace], time_us: int) -> Iterator[int]:
         # By identity first: there are few objects, and comparing tuples of 13 fields costs more than all the rest.
         identities = list(map(id, places))
-        by_identity = {}
-        for identity, place in dict(zip(identities, places, strict=True)).items():
-            number = self._places.get(place)
-            if number is None:
-                number = self._places[place] = len(self._places)
-                self._put(place, time_us)
-            by_identity[identity] = number
-        return map(by_identity.__getitem__, identities)
+        if unknown := set(identities).difference(self._numbers):
+            for identity, place in dict(zip(identities, places, strict=True)).items():
+                if identity in unknown:
+                    self._numbers[identity] = self._number(place, time_us)
+        return map(self._numbers.__getitem__, identities)
+
+    def _number(self, place: LedgerPlace, time_us: int) -> int:
+        self._kept.append(place)
+        number = self._places.setdefault(place, len(self._places))
+        if number == len(self._batch.places):
+            self._put(place, time_us)
+        return number
 
     def _put(self, place: LedgerPlace, time_us: int) -> None:
         wire, text = _wire(place)

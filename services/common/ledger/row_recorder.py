@@ -131,6 +131,8 @@ class RowRecorder:
 
     def _add(self, rows: Sequence[Row]) -> None:
         ranges = list(map(ranges_of, rows))
+        if self._draft.rows and not self._draft.fits(rows, ranges):
+            self._end()
         if self._draft.fits(rows, ranges):
             self._draft.add(rows, ranges)
             return

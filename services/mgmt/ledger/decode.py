@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
+from operator import attrgetter, sub
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -22,6 +23,8 @@ from services.mgmt.ledger.schema import CONNECTIONS, PAYLOADS, STAGES, TIME, UID
 from services.rpc.ledger_pb2 import LedgerBatch
 
 _TEXTS = ("virtual_host", "exchange", "routing_key", "queue", "protocol", "connection", "client", "consumer", "target")
+_NUMBERS: Mapping[str, Callable[[Iterable[int]], pa.Array]] = {"partition": small, "epoch": numbers, "attempt": small}
+_PLACE = (*_TEXTS, *_NUMBERS)
 _OF_CONNECTIONS = ("virtual_host", "protocol", "connection", "client", "user", "peer")
 _OF_PLACES = ("virtual_host", "exchange", "routing_key", "queue", "connection", "client", "consumer")
 _STAGES = pa.array(stages.NAMES)
@@ -39,7 +42,7 @@ class Rows(NamedTuple):
 @as_known_errors()
 def decode(batches: Sequence[LedgerBatch], rest: Rest = no_rest) -> Rows:
     """Raises ValueError or LookupError where one contradicts itself."""
-    uids = _Uids(joined(batches, rest))
+    uids = _Uids(joined(batches, rest), rest)
     rest()
     stages_of_all = uids.table(rest)
     ids = pa.concat_tables([ids_of(batch, rest) for batch in batches])
@@ -49,16 +52,16 @@ def decode(batches: Sequence[LedgerBatch], rest: Rest = no_rest) -> Rows:
 class _Uids:
     """Builds the table of batches' rows: most have one range; few become several: of several origins, or places."""
 
-    def __init__(self, batch: Joined) -> None:
+    def __init__(self, batch: Joined, rest: Rest) -> None:
         self._batch = batch
-        self._firsts, self._lengths = numbers(batch.firsts), numbers(batch.lengths)
-        self._lasts = pc.subtract(pc.add(self._firsts, self._lengths), 1)
+        self._firsts = numbers(batch.firsts)
+        self._lasts = pc.subtract(pc.add(self._firsts, numbers(batch.lengths)), 1)
         counts = batch.ranges
         self._offsets = list(accumulate(counts, initial=0))
         self._rows: Sequence[int] = range(len(counts))
         parts = None
         if batch.mixtures or not all(counts):
-            parts = parts_of(batch, self._offsets)
+            parts = parts_of(batch, self._offsets, rest)
             self._leave_out({*parts.rows})
         origins = pc.min_max(pc.shift_right(self._firsts, SEQUENCE_BITS))
         if origins["min"] != origins["max"]:
@@ -75,16 +78,13 @@ class _Uids:
         bounds = [(self._offsets[row], self._offsets[row + 1]) for row in self._rows]
         left = numbers(chain.from_iterable([range(*each) for each in bounds]))
         self._offsets = list(accumulate([end - start for start, end in bounds], initial=0))
-        self._firsts, self._lengths, self._lasts = (
-            column.take(left) for column in (self._firsts, self._lengths, self._lasts)
-        )
+        self._firsts, self._lasts = self._firsts.take(left), self._lasts.take(left)
 
     def _join(self, parts: Parts) -> None:
-        its = Parts([*self._rows], self._which, self._sizes, self._offsets, self._firsts, self._lengths)
-        self._rows, self._which, self._sizes, self._offsets, self._firsts, self._lengths = (
+        its = Parts([*self._rows], self._which, self._sizes, self._offsets, self._firsts, self._lasts)
+        self._rows, self._which, self._sizes, self._offsets, self._firsts, self._lasts = (
             its + parts if its.rows else parts
         )
-        self._lasts = pc.subtract(pc.add(self._firsts, self._lengths), 1)
 
     def _split(self, origins: list[int]) -> None:
         """A row for each origin."""
@@ -136,21 +136,18 @@ class _Uids:
     def _places(self) -> dict[str, pa.Array]:
         batch, places = self._batch, self._batch.places
         which = small([*range(len(places)), *batch.bases]).take(self._which)
-        columns = {
-            name: _repeated(which, pa.array([getattr(place, name) for place in places], pa.string())) for name in _TEXTS
-        }
-        for name, column in (("partition", small), ("epoch", numbers), ("attempt", small)):
-            columns[name] = column([getattr(place, name) for place in places]).take(which)
-        keys = pa.array([*[place.routing_key for place in places], *batch.keys], pa.string())
+        facts = dict(zip(_PLACE, zip(*map(attrgetter(*_PLACE), places), strict=True), strict=False))
+        columns = {name: _repeated(which, pa.array(facts.get(name, ()), pa.string())) for name in _TEXTS}
+        for name, column in _NUMBERS.items():
+            columns[name] = column(facts.get(name, ())).take(which)
+        keys = pa.array([*facts.get("routing_key", ()), *batch.keys], pa.string())
         columns["routing_key"] = _repeated(self._which.cast(pa.int32()), keys)
         return columns
 
     def _ranges(self) -> dict[str, pa.Array]:
         begins, ends = small(self._offsets[:-1]), small(self._offsets[1:])
-        counts, lowest, highest = self._lengths, self._firsts, self._lasts
+        counts, lowest, highest = self._counts(), self._firsts, self._lasts
         if not self._single:
-            before = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(self._lengths)])
-            counts = pc.subtract(before.take(ends), before.take(begins))
             begin = pc.if_else(pc.greater(ends, begins), begins, None)  # null where there are no messages
             end = pc.subtract(pc.if_else(pc.greater(ends, begins), ends, None), 1)
             lowest, highest = lowest.take(begin), highest.take(end)
@@ -164,6 +161,18 @@ class _Uids:
             "uids": _lists(self._offsets, self._firsts, self._lasts),
             "successors": self._successors(),
         }
+
+    def _counts(self) -> pa.Array:
+        if self._lasts is self._firsts:
+            return small(map(sub, self._offsets[1:], self._offsets))
+        lengths = self._lengths()
+        if self._single:
+            return lengths
+        before = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])
+        return pc.subtract(before.take(small(self._offsets[1:])), before.take(small(self._offsets[:-1])))
+
+    def _lengths(self) -> pa.Array:
+        return pc.add(pc.subtract(self._lasts, self._firsts), 1)
 
     def _parts(self, column: pa.Array) -> Iterator[pa.Array]:
         return (column[start:end] for start, end in self._bounds())
@@ -180,7 +189,7 @@ class _Uids:
         used: dict[int, int] = {}
         if not follow:
             return _lists([0] * (len(self._rows) + 1), numbers(()), numbers(()))
-        lengths = self._lengths.to_pylist()
+        lengths = self._lengths().to_pylist()
         for row, (start, end) in zip(self._rows, self._bounds(), strict=True):
             if row in follow and self._batch.stages[row] in GOING_ON:
                 begin = used.get(row, 0)

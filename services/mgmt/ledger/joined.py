@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from services.common.ledger.stages import GOING_ON
 from services.mgmt.ledger.pace import Rest, no_rest
 from services.rpc.ledger_pb2 import LedgerBatch, Place
 
-_AT_ONCE = 30_000  # uids and ranges: a batch may have so many by itself
+_AT_ONCE = 120_000  # uids and ranges, as some batches of a busy process have together
 _ROW = 8  # a row takes as long as so many of them
 _UID = 8
+_Packed: TypeAlias = bytes
 
 
 class Mixed(NamedTuple):
@@ -43,13 +44,14 @@ class Joined:
     firsts: list[int] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
     singles: list[int] = field(default_factory=list)
-    uids: bytearray = field(default_factory=bytearray)
+    uids: list[_Packed] = field(default_factory=list)  # of each batch
     words: list[str] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)  # each once, whichever batches say it
     bases: list[int] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     mixtures: list[Mixed] = field(default_factory=list)
     successions: dict[int, list[int]] = field(default_factory=dict)
+    _known: dict[_Packed, int] = field(default_factory=dict)  # places by how they are sent
 
     def add(self, batch: LedgerBatch) -> None:
         """Raises ValueError for a batch that contradicts itself: it would refer to what others have."""
@@ -62,15 +64,24 @@ class Joined:
         self._add_mixtures(batch, before)
         for each in batch.successions:
             self.successions[before + each.row - batch.first_row] = list(each.firsts)
-        self.place += _shifted(batch.place, len(self.places))
-        self.bases += _shifted(batch.bases, len(self.places))
+        places = [self._number(place) for place in batch.places]
+        self.place += map(places.__getitem__, batch.place)
+        self.bases += map(places.__getitem__, batch.bases)
         self.outcome += _shifted(batch.outcome, len(self.words))
         self.reason += _shifted(batch.reason, len(self.words))
-        for name in ("times_us", "stages", "bytes", "ranges", "firsts", "lengths", "singles", "uids"):
+        for name in ("times_us", "stages", "bytes", "ranges", "firsts", "lengths", "singles"):
             getattr(self, name).extend(getattr(batch, name))
-        self.places += batch.places
+        self.uids.append(batch.uids)
         self.words += batch.words
         self.keys += batch.keys
+
+    def _number(self, place: Place) -> int:
+        sent = place.SerializeToString()
+        number = self._known.get(sent)
+        if number is None:
+            number = self._known[sent] = len(self.places)
+            self.places.append(place)
+        return number
 
     def _add_mixtures(self, batch: LedgerBatch, before: int) -> None:
         for each in batch.mixtures:

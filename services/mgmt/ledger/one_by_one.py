@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from operator import sub
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from services.common.ledger.stages import OF_PARTITIONS
 from services.common.uid import SEQUENCE_BITS
 from services.mgmt.ledger.joined import Joined
 from services.mgmt.ledger.numbers import numbers, small
+from services.mgmt.ledger.pace import Rest
 
 
 class Parts(NamedTuple):
@@ -23,19 +25,21 @@ class Parts(NamedTuple):
     sizes: list[int]
     offsets: list[int]
     firsts: pa.Array
-    lengths: pa.Array
+    lasts: pa.Array  # the same object where each range is of one
 
     def __add__(self, other: object) -> Parts:
         """These and others behind them."""
         if not isinstance(other, Parts):
             return NotImplemented
+        of_one = self.lasts is self.firsts and other.lasts is other.firsts
+        firsts = pa.concat_arrays([self.firsts, other.firsts])
         return Parts(
             rows=[*self.rows, *other.rows],
             places=pa.concat_arrays([self.places, other.places]),
             sizes=[*self.sizes, *other.sizes],
             offsets=[*self.offsets[:-1], *[self.offsets[-1] + each for each in other.offsets]],
-            firsts=pa.concat_arrays([self.firsts, other.firsts]),
-            lengths=pa.concat_arrays([self.lengths, other.lengths]),
+            firsts=firsts,
+            lasts=firsts if of_one else pa.concat_arrays([self.lasts, other.lasts]),
         )
 
 
@@ -57,13 +61,18 @@ class _Messages(NamedTuple):
         return _Messages(*(column.take(order) for column in self))
 
 
-def parts_of(batch: Joined, offsets: Sequence[int]) -> Parts:
+def parts_of(batch: Joined, offsets: Sequence[int], rest: Rest) -> Parts:
     """Of all such rows, one for each place and origin; `offsets` are those of the ranges of the batch's rows.
 
     Raises ValueError where columns do not match.
     """
     single = _single(batch)
-    return _mixed(batch, offsets) + single if batch.mixtures else single
+    rest()
+    if not batch.mixtures:
+        return single
+    parts = _mixed(batch, offsets, rest)
+    rest()
+    return parts + single
 
 
 def _parted(messages: _Messages) -> tuple[Parts, pa.Array]:
@@ -72,24 +81,22 @@ def _parted(messages: _Messages) -> tuple[Parts, pa.Array]:
     begins_row = _differs(group, pc.not_equal)
     if _origin(pc.max(uid)) != _origin(pc.min(uid)):
         begins_row = pc.or_(begins_row, _differs(pc.shift_right(uid, SEQUENCE_BITS), pc.not_equal))
+    starts = pc.indices_nonzero(begins_row)
+    firsts, lasts, offsets = uid, uid, [*starts.to_pylist(), len(uid)]
     begins_range = pc.or_(begins_row, _differs(uid, _far))
-    starts = pc.indices_nonzero(begins_range).cast(pa.int64())
-    parts = Parts(
-        rows=[],
-        places=uid[:0],
-        sizes=_sums(size, begins_row),
-        offsets=[*pc.indices_nonzero(begins_row.filter(begins_range)).to_pylist(), len(starts)],
-        firsts=uid.take(starts),
-        lengths=_gaps(starts, len(uid)),
-    )
-    return parts, group.filter(begins_row)
+    if pc.all(begins_range).as_py() is False:
+        at = pc.indices_nonzero(begins_range)
+        firsts, lasts = uid.take(at), uid.take(_ends(at, len(uid)))
+        offsets = [*pc.indices_nonzero(begins_row.take(at)).to_pylist(), len(at)]
+    sizes = _sums(size, starts)
+    return Parts([], uid[:0], sizes, offsets, firsts, lasts), group.take(starts)
 
 
 def _origin(uid: pa.Scalar) -> int:
     return (uid.as_py() or 0) >> SEQUENCE_BITS
 
 
-def _mixed(batch: Joined, offsets: Sequence[int]) -> Parts:
+def _mixed(batch: Joined, offsets: Sequence[int], rest: Rest) -> Parts:
     rows: list[int] = []
     counts: list[int] = []
     ranges: list[tuple[int, int]] = []
@@ -100,15 +107,20 @@ def _mixed(batch: Joined, offsets: Sequence[int]) -> Parts:
         if len(mixture.places) != 4 * counts[-1] or len(mixture.sizes) not in {0, len(mixture.places)}:
             raise ValueError("a mixture and its row do not match")
         ranges += zip(batch.firsts[its], batch.lengths[its], strict=True)
-    places = _unpacked(pa.uint32(), [each.places for each in batch.mixtures])
-    said = [each.keys for each in batch.mixtures]
-    if pc.any(pc.greater_equal(places, _repeated(said, counts))).as_py():
+    places = _unpacked(pa.uint32(), [each.places for each in batch.mixtures]).cast(pa.int64())
+    known = max(each.keys for each in batch.mixtures)
+    if (pc.max(places).as_py() or 0) >= known:
         raise ValueError("a mixture of places that are not said")
     sizes = _unpacked(pa.uint32(), [each.sizes or bytes(len(each.places)) for each in batch.mixtures])
-    known = max(said)
+    sizes = sizes.cast(pa.int64())
     group = pc.add(_repeated(range(0, known * len(rows), known), counts), places)
-    parts, groups = _parted(_Messages(group, _uids(ranges), sizes).in_order())
+    rest()
+    messages = _Messages(group, _uids(ranges), sizes).in_order()
+    rest()
+    parts, groups = _parted(messages)
     which = groups.to_pylist()
+    if any(each % known >= batch.mixtures[each // known].keys for each in which):
+        raise ValueError("a mixture of places that are not said")
     first = [len(batch.places) + each.first for each in batch.mixtures]
     keyed = numbers([first[each // known] + each % known for each in which])
     return parts._replace(rows=[rows[each // known] for each in which], places=keyed)
@@ -116,7 +128,9 @@ def _mixed(batch: Joined, offsets: Sequence[int]) -> Parts:
 
 def _single(batch: Joined) -> Parts:
     rows, counts = [row for row, count in enumerate(batch.ranges) if not count], list(batch.singles)
-    uid = _unpacked(pa.uint64(), [bytes(batch.uids)])
+    uid = _unpacked(pa.int64(), batch.uids)
+    if (pc.min(uid).as_py() or 0) < 0:
+        raise ValueError("a uid of more than 63 bits")
     if 0 in counts:
         if any(batch.stages[row] not in OF_PARTITIONS for row, count in zip(rows, counts, strict=True) if not count):
             raise ValueError("a row of no messages")
@@ -127,7 +141,7 @@ def _single(batch: Joined) -> Parts:
     its_sizes = [sizes[row] for row in rows]
     if _are_ranges(uid, bounds):
         which = numbers([places[row] for row in rows])
-        return Parts(rows, which, its_sizes, bounds, uid, pa.repeat(pa.scalar(1, pa.int64()), len(uid)))
+        return Parts(rows, which, its_sizes, bounds, uid, uid)
     messages = _Messages(_repeated(range(len(rows)), counts), uid, _with_the_first(its_sizes, counts))
     ascend = pc.or_(_differs(messages.group, pc.not_equal), _differs(uid, pc.greater))
     if pc.all(ascend).as_py() is False:
@@ -157,7 +171,7 @@ def _with_the_first(sizes: Sequence[int], counts: Sequence[int]) -> pa.Array:
 def _unpacked(kind: pa.DataType, packed: Sequence[bytes]) -> pa.Array:
     joined = b"".join(packed)
     count = len(joined) // (kind.bit_width // 8)
-    return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(joined)]).cast(pa.int64())
+    return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(joined)])
 
 
 def _uids(ranges: list[tuple[int, int]]) -> pa.Array:
@@ -184,13 +198,15 @@ def _far(later: pa.Array, before: pa.Array) -> pa.Array:
     return pc.not_equal(pc.subtract(later, before), 1)
 
 
-def _gaps(starts: pa.Array, end: int) -> pa.Array:
-    ends = pa.concat_arrays([starts[1:], pa.array([end], pa.int64())])
-    return pc.subtract(ends, starts) if len(starts) else starts
+def _ends(starts: pa.Array, end: int) -> pa.Array:
+    """Where what begins there has its last; the last of them at the end."""
+    following = pa.concat_arrays([starts[1:], pa.array([end], starts.type)])
+    return pc.subtract(following, pa.scalar(1, starts.type)) if len(starts) else starts
 
 
-def _sums(sizes: pa.Array, begins: pa.Array) -> list[int]:
+def _sums(sizes: pa.Array, starts: pa.Array) -> list[int]:
     """What each row's sizes add up to."""
-    upto = pc.subtract(pc.cumulative_sum(sizes), sizes).filter(begins)
-    sums: list[int] = _gaps(upto, pc.sum(sizes).as_py() or 0).to_pylist()
-    return sums
+    if not len(starts):
+        return []
+    upto = pc.cumulative_sum(sizes).take(_ends(starts, len(sizes))).to_pylist()
+    return [*map(sub, upto, [0, *upto])]

@@ -198,3 +198,29 @@ def test_nothing_happens_where_there_is_no_ledger() -> None:
     assert not OFF.on
     OFF.record(ENQUEUED, PLACES[0], [1])
     OFF.identify("amqp-0-9", [1], [b""])
+
+
+def test_a_place_that_is_gone_gives_its_number_to_no_other() -> None:
+    """Places are known by identity, and a new object may be where one was that nobody else keeps."""
+    queues = ["a" if number % 2 else f"queue-{number}" for number in range(300)]
+    told, batches = recorder()
+    for queue in queues:
+        told.record(ENQUEUED, LedgerPlace("/", queue=queue), [1])
+    told.seal()
+    assert [row[1] for batch in batches for row in rows_of(batch)] == queues
+
+
+def test_rows_that_are_too_many_for_a_batch_begin_the_next_one_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by one they would take several times as long, and the batch is full all the same."""
+    monkeypatch.setattr(encoding, "MOST_RANGES", 150)
+    added: list[int] = []
+    add = encoding.Draft.add
+    monkeypatch.setattr(
+        encoding.Draft, "add", lambda draft, rows, ranges: (added.append(len(rows)), add(draft, rows, ranges))[1]
+    )
+    told, batches = recorder()
+    for number in range(150):
+        told.record(ENQUEUED, PLACES[0], [3 * number, 3 * number + 2])
+    told.seal()
+    assert added == [50, 50, 50]
+    assert [len(batch.stages) for batch in batches] == [50, 50, 50]

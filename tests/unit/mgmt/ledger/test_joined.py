@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.common.ledger.encoding import Mixture, Sealed
+from services.common.ledger.packed import NUMBERS, UIDS, packed
 from services.common.ledger.place import LedgerPlace, Peer
 from services.common.ledger.row_recorder import RowRecorder
 from services.mgmt.ledger.decode import decode
-from services.mgmt.ledger.joined import together
+from services.mgmt.ledger.joined import joined, together
 from services.rpc.ledger_pb2 import DEAD_LETTERED, RECEIVED, SETTLED, LedgerBatch
 
 
@@ -80,3 +81,43 @@ def test_what_one_batch_does_not_say_is_not_taken_from_another(spoil: Callable[[
     spoil(batch)
     with pytest.raises(ValueError, match=r"match|not said"):
         decode([batch, other])
+
+
+def test_a_place_that_several_batches_say_is_kept_once() -> None:
+    """Each batch says its places anew, a hundred queues' in every one: they are read once for all of them."""
+    (one, _), (other, _) = _of_keys("a", 2), _of_keys("b", 2)
+    found = joined([one, other, one])
+    assert [place.exchange for place in found.places] == ["a", "b"]
+    assert found.place == [0, 1, 0]
+
+
+@pytest.mark.parametrize("beyond", [2, 3])
+def test_a_mixture_has_no_key_of_another_batch(beyond: int) -> None:
+    """Whether that one has as many keys or more."""
+    (batch, mixture), (other, _) = _of_keys("a", 2), _of_keys("b", 3)
+    mixture.places = packed(NUMBERS, [0, beyond])
+    with pytest.raises(ValueError, match="mixture of places that are not said"):
+        decode([batch, other])
+
+
+def test_a_uid_has_63_bits() -> None:
+    """A larger one would be filed as one below 0."""
+    batch = _told(lambda recorder: recorder.record(SETTLED, LedgerPlace("/"), [5, 8]))
+    batch.uids = packed(UIDS, [5, 1 << 63])
+    with pytest.raises(ValueError, match="63 bits"):
+        decode([batch])
+
+
+def _of_keys(name: str, count: int) -> tuple[LedgerBatch, Any]:
+    """A batch with a mixture of two messages, and so many keys."""
+    keyed = [(LedgerPlace("/", name), f"{name}-{number}") for number in range(count)]
+    batch = _told(lambda recorder: recorder.record_each(RECEIVED, Mixture(keyed, [0, 1]), range(5, 7)))
+    return batch, batch.mixtures[0]
+
+
+def _told(tell: Callable[[RowRecorder], None]) -> LedgerBatch:
+    sealed: list[Sealed] = []
+    recorder = RowRecorder("gateway", "gateway-1", sealed.append)
+    tell(recorder)
+    recorder.seal()
+    return LedgerBatch.FromString(sealed[0].payload)
