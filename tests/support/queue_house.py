@@ -181,11 +181,15 @@ class RawLink:
         await self.until(lambda: sequence in self.done())
         return sequence
 
-    async def publish_facts(self, queue_id: int, bodies: list[bytes], facts: Facts) -> None:
-        """Returns when it is done: messages of which these are the facts."""
+    async def publish_facts(self, queue_id: int, bodies: list[bytes], facts: Facts, keys: Sequence[str] = ()) -> None:
+        """Returns when it is done: messages of which these are the facts, each with a key of its own if there are any.
+
+        That is said in a column of keys then.
+        """
         batch = pb.PublishBatch.FromString(self.batch(queue_id, bodies, time_ms=epoch_ms()))
         batch.ClearField("runs")
         columns.put(batch, [facts] * len(bodies), [PROPERTIES] * len(bodies))
+        batch.keys.extend(keys)
         batch.queues.append(pb.QueueMessages(queue_id=queue_id, count=len(bodies)))
         await self.send(publishes=[batch.SerializeToString()])
         await self.until(lambda: batch.sequence in self.done())

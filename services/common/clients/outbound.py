@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, repeat
 from typing import NamedTuple, Protocol
 
-from services.common.message import columns, in_front
+from services.common.message import columns, facts_table, in_front
 from services.common.message.alike import are_alike, objects, total
 from services.common.message.facts import Facts
 from services.common.message.indexes import choice, condensed, pick
@@ -240,15 +240,20 @@ def frames_of(messages: Messages) -> Iterator[Messages]:
 
 
 def encode(
-    attempts: list[Attempt], sequence: int, transaction: int, head: pb.PublishBatch | None = None
+    attempts: list[Attempt],
+    sequence: int,
+    transaction: int,
+    head: pb.PublishBatch | None = None,
+    *,
+    keys: bool = False,
 ) -> bytes | in_front.Parts:
-    """A batch in its wire form; `head` holds the fields that are filled in already."""
+    """A batch in its wire form; `head` holds the fields that are filled in already, `keys` is as `columns.put` says."""
     time_ms = attempts[0].time_ms if attempts else 0
     batch = pb.PublishBatch(sequence=sequence, transaction=transaction, time_ms=time_ms)
     if head is not None:
         batch.MergeFrom(head)
     if attempts:
-        _add_columns(batch, attempts)
+        _add_columns(batch, attempts, keys=keys)
         _add_queues(batch, attempts)
         _add_letters(batch, attempts)
     if any(not -_APART_MS <= attempt.time_ms - time_ms <= _APART_MS for attempt in attempts):
@@ -263,11 +268,11 @@ def encode(
     return batch.SerializeToString()
 
 
-def _add_columns(batch: pb.PublishBatch, attempts: list[Attempt]) -> None:
+def _add_columns(batch: pb.PublishBatch, attempts: list[Attempt], *, keys: bool) -> None:
     if len(attempts) == 1:
         messages = attempts[0].messages
         batch.uids.extend(messages.uids)
-        columns.put(batch, messages.facts, messages.properties)
+        _put(batch, messages.facts, messages.properties, keys=keys)
         return
     facts: list[Facts] = []
     properties: list[bytes] = []
@@ -276,7 +281,13 @@ def _add_columns(batch: pb.PublishBatch, attempts: list[Attempt]) -> None:
         batch.uids.extend(messages.uids)
         facts += messages.facts
         properties += messages.properties
-    columns.put(batch, facts, properties)
+    _put(batch, facts, properties, keys=keys)
+
+
+def _put(batch: pb.PublishBatch, facts: Sequence[Facts], properties: Sequence[bytes], *, keys: bool) -> None:
+    columns.put(batch, facts, properties, keys=keys)
+    if batch.keys:
+        facts_table.note(facts)
 
 
 def _add_letters(batch: pb.PublishBatch, attempts: list[Attempt]) -> None:

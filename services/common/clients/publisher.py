@@ -365,9 +365,9 @@ class Publisher:
     def _greeting(self, member: str) -> pb.Hello:
         self._greetings += 1
         tells, origin = self._listener is not None, self.uids.origin
-        return pb.Hello(
-            origin=origin, name=self._name, tells=tells, member=member, number=self._greetings, says_terms=True
-        )
+        hello = pb.Hello(origin=origin, name=self._name, tells=tells, member=member, number=self._greetings)
+        hello.says_terms = hello.reads_keys = True
+        return hello
 
     def _assignment_changed(self) -> None:
         self._places.clear()

@@ -69,9 +69,9 @@ class QueueLink:
         self._attaching = 0  # bytes of its attaches
         self._waiting: list[Attempt] = []
         self._waiting_size = 0
-        self._published = 0
+        self._reads_keys = False  # the queue process does
+        self._published = self._sequence = 0
         self._sent: dict[int, Sent] = {}
-        self._sequence = 0
         self._head: pb.PublishBatch | None = None  # what the next batch says besides its messages
         self._sent_again: list[pb.SentAgain] = []
         self._kept = KeptBodies(rooms.kept, SharedBodies(rooms.shared, locally=address.startswith("unix:")))
@@ -264,6 +264,7 @@ class QueueLink:
         """A frame of the queue process; ignored once the stream was given up."""
         if self.up:
             frame, bodies = decoded(message)
+            self._reads_keys |= frame.reads_keys
             self._read(frame, self._kept.filled(frame, bodies))
 
     def writable(self) -> None:
@@ -332,7 +333,7 @@ class QueueLink:
         if self._kept.keep(some, size):
             self._kept.shared.say(self._next_head(), some)
         head, self._head = self._head, None
-        return encode(some, self._sequence, 0, head)
+        return encode(some, self._sequence, 0, head, keys=self._reads_keys)
 
     def _read(self, frame: pb.QueueFrame, bodies: list[bytes]) -> None:
         for_each("hearing that messages were refused", frame.refusals, self._refused)
@@ -372,7 +373,7 @@ class QueueLink:
                 attempt.delivery.refuse(attempt.numbers(indexes), SlotId(refusal.queue_id), pb.OTHER)
 
     def _up(self) -> None:
-        self.up, self.broken = True, False
+        self.up, self.broken, self._reads_keys = True, False, False
         self.streams += 1
         self._sequence = self._settling = 0
         self._listener.link_up(self)

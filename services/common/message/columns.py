@@ -12,7 +12,8 @@ from typing import Any, Protocol, TypeVar
 from services.common.errors import InternalError
 from services.common.message import facts_table
 from services.common.message.alike import objects
-from services.common.message.facts import Facts
+from services.common.message.facts import Facts, from_bytes, to_bytes
+from services.common.message.facts_by_key import with_keys
 
 _T = TypeVar("_T")
 
@@ -30,17 +31,27 @@ class Batch(Protocol):
     def facts_of(self) -> Any: ...  # noqa: ANN401
 
     @property
+    def keys(self) -> Any: ...  # noqa: ANN401
+
+    @property
     def properties(self) -> Any: ...  # noqa: ANN401
 
     @property
     def properties_of(self) -> Any: ...  # noqa: ANN401
 
 
-def put(batch: Batch, facts: Sequence[Facts], properties: Sequence[bytes]) -> None:
-    """Adds the facts and properties of all messages, one each, to a batch that has none."""
+def put(batch: Batch, facts: Sequence[Facts], properties: Sequence[bytes], *, keys: bool = False) -> None:
+    """Adds the facts and properties of all messages, one each, to a batch that has none.
+
+    With `keys` its reader knows these, and nobody writes it to a disk.
+    """
     table, indexes = _tabled(facts)
-    batch.facts.extend(facts_table.written(table))
-    batch.facts_of.extend(indexes)
+    if keys and len(table) == len(facts) and (found := facts_table.new_by_key(table)):
+        batch.facts.append(to_bytes(found.facts))
+        batch.keys.extend(found.keys)
+    else:
+        batch.facts.extend(facts_table.written(table))
+        batch.facts_of.extend(indexes)
     own, indexes = _tabled(properties)
     batch.properties.extend(own)
     batch.properties_of.extend(indexes)
@@ -48,7 +59,16 @@ def put(batch: Batch, facts: Sequence[Facts], properties: Sequence[bytes]) -> No
 
 def facts_in(batch: Batch) -> list[Facts]:
     """One for each message. Raises InternalError for a batch that contradicts itself."""
+    if batch.keys:
+        return _with_keys(batch)
     return _spread(facts_table.read(batch.facts), batch.facts_of, len(batch.uids))
+
+
+def _with_keys(batch: Batch) -> list[Facts]:
+    said = len(batch.facts), len(batch.facts_of), len(batch.keys)
+    if said != (1, 0, len(batch.uids)):
+        raise InternalError(f"facts, indexes and keys are {said} for {len(batch.uids)} messages")
+    return with_keys(from_bytes(batch.facts[0]), batch.keys)
 
 
 def properties_in(batch: Batch) -> list[bytes]:

@@ -7,6 +7,7 @@ and a column of what is known is two look-ups by C for each message.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 
 from services.common.message.facts import Facts
 
@@ -38,16 +39,34 @@ class KnownFacts:
         return list(map(self._known.facts.get, table))
 
     def raw(self, table: Sequence[Facts]) -> list[bytes | None]:
-        """How these were written; None where that is not known."""
+        """How these were written; None, or b"" of what was noted, where that is not known."""
         return list(map(self._known.raw.get, map(id, table)))
+
+    def are_new(self, table: Sequence[Facts]) -> bool:
+        """Whether none of these objects was ever read or written as bytes, or noted."""
+        return self._known.raw.keys().isdisjoint(map(id, table))
+
+    def note(self, table: Sequence[Facts]) -> None:
+        """These are no longer new, though nothing is known of how they were written."""
+        known = self._room_for(sum(len(each.routing_key) for each in table), len(table))
+        if known:
+            known.kept += table
+            known.raw.update(zip(map(id, table), repeat(b"")))
 
     def add(self, raw: Sequence[bytes], facts: Sequence[Facts]) -> None:
         """These belong together."""
-        if sum(map(len, raw)) > _LONGEST * len(raw):
-            return
+        if known := self._room_for(sum(map(len, raw)), len(raw)):
+            known.kept += facts  # first: while identities are known, so is whose they are
+            known.facts.update(zip(raw, facts, strict=True))
+            known.raw.update(zip(map(id, facts), raw, strict=True))
+
+    def forget(self) -> None:
+        """All of it."""
+        self._known = _Known()
+
+    def _room_for(self, size: int, count: int) -> _Known | None:
+        if size > _LONGEST * count:
+            return None
         if len(self._known.kept) >= _MOST:
             self._known = _Known()  # another thread may be at the former one
-        known = self._known
-        known.kept += facts  # first: while identities are known, so is whose they are
-        known.facts.update(zip(raw, facts, strict=True))
-        known.raw.update(zip(map(id, facts), raw, strict=True))
+        return self._known

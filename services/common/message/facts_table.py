@@ -20,6 +20,7 @@ from services.common.message.facts import (
     of_numbers,
     to_bytes,
 )
+from services.common.message.facts_by_key import ByKey, are_one, by_key
 from services.common.message.facts_forms import OCTETS, SHORT, Forms, form_of
 from services.common.message.facts_known import KnownFacts
 from services.common.message.facts_of_one_size import of_one_size
@@ -36,13 +37,30 @@ def written(table: Sequence[Facts]) -> Iterable[bytes]:
     found = _KNOWN.raw(table)
     if all(found):
         return cast("list[bytes]", found)
-    new = [facts for facts, raw in zip(table, found, strict=True) if raw is None]
+    new = [facts for facts, raw in zip(table, found, strict=True) if not raw]
     made = _together(new) or _each(new)
     _KNOWN.add(made, new)
     if len(made) == len(table):
         return made
     rest = iter(made)
-    return [next(rest) if raw is None else raw for raw in found]
+    return [raw or next(rest) for raw in found]
+
+
+def new_by_key(table: Sequence[Facts]) -> ByKey | None:
+    """Of transient messages that differ in their keys alone, none of which came before, as far as that is known."""
+    if len(table) < _FEW or table[0].persistent or not _KNOWN.are_new(table):
+        return None
+    return by_key(table)
+
+
+def note(table: Sequence[Facts]) -> None:
+    """These came: if they come again they are written as bytes, of which a reader makes one object each time."""
+    _KNOWN.note(table)
+
+
+def forget() -> None:
+    """All that came, and how it was written."""
+    _KNOWN.forget()
 
 
 def _together(table: Sequence[Facts]) -> list[bytes] | None:
@@ -50,25 +68,20 @@ def _together(table: Sequence[Facts]) -> list[bytes] | None:
     if not table:
         return None
     columns = tuple(zip(*table, strict=True))
-    if not _are_one(columns[:KEY] + columns[KEY + 1 : NUMBERS] + columns[BEHIND:]):
+    if not are_one(columns[:KEY] + columns[KEY + 1 : NUMBERS] + columns[BEHIND:]):
         return None
     keys = list(map(str.encode, columns[KEY]))
     sizes = list(map(len, keys))
     if not 0 < min(sizes) <= max(sizes) < SHORT:
         return None
     before, middle, last, *_ = form_of(table[0])
-    if _are_one(columns[NUMBERS:BEHIND]):
+    if are_one(columns[NUMBERS:BEHIND]):
         after = middle + of_numbers(table[0][NUMBERS:BEHIND]) + last
         return [before + OCTETS[size] + key + after for size, key in zip(sizes, keys, strict=True)]
     numbers = varints(columns[NUMBERS:BEHIND])
     return [
         before + OCTETS[size] + key + middle + its + last for size, key, its in zip(sizes, keys, numbers, strict=True)
     ]
-
-
-def _are_one(columns: Iterable[Sequence[Any]]) -> bool:
-    """Whether each has one value."""
-    return all(column.count(column[0]) == len(column) for column in columns)
 
 
 def _each(table: Iterable[Facts]) -> list[bytes]:

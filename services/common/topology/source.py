@@ -9,7 +9,7 @@ from services.common.arguments.binding import NO_LOCAL, SELECTOR
 from services.common.message import arguments
 from services.common.selectors.selector import Selector
 from services.common.topology.definitions import Exchange
-from services.common.topology.exchanges.exchange_type import Binding, ByKey, Destination, ExchangeType
+from services.common.topology.exchanges.exchange_type import Binding, Destination, ExchangeType
 from services.common.topology.message import Message
 from services.common.topology.selecting import Selecting
 
@@ -76,9 +76,10 @@ class Source:
 
     def end_of(self) -> Callable[[str], object] | None:
         """As ByKey says, where keys alone decide; until the next change."""
-        if self.sparing is not None or self._selecting is not None or not isinstance(self.matcher, ByKey):
+        if self.sparing is not None or self._selecting is not None:
             return None
-        return self.matcher.end_of
+        end_of: Callable[[str], object] | None = getattr(self.matcher, "end_of", None)
+        return end_of
 
     def not_local(self, keys: Collection[str], message: Message) -> set[Destination]:
         """Those of these where it goes only if it came on no connection that consumes there."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from operator import add, attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -115,11 +116,15 @@ class ClientRecord:
         """Where messages with these facts are published."""
         exchanges = list(map(_EXCHANGE, published))
         bases = {exchange: self.at(exchange) for exchange in set(exchanges)}
+        if len(bases) == 1:
+            return list(zip(repeat(bases[exchanges[0]]), map(_KEY, published), strict=False))
         return list(zip(map(bases.__getitem__, exchanges), map(_KEY, published), strict=True))
 
     def all_towards(self, places: Sequence[Keyed], queue_id: SlotId) -> list[Keyed]:
         """Where messages go that were published there, all of them to one queue that is known."""
         published, keys = zip(*places, strict=True)
+        if are_alike(published):
+            return list(zip(repeat(self.at(published[0].exchange, queue_id)), keys, strict=False))
         bases = {identity: self.at(base.exchange, queue_id) for identity, base in objects(published).items()}
         return list(zip(map(bases.__getitem__, map(id, published)), keys, strict=True))
 
@@ -166,7 +171,7 @@ class Published:
         self._which: Sequence[int] = ()  # of them, for each message
         kinds = objects(publish.kinds)
         facts = list(map(_FACTS, kinds.values()))
-        if len(set(map(_ADDRESS, facts))) == 1:
+        if _ADDRESS(facts[0]) == _ADDRESS(facts[-1]) and len(set(map(_ADDRESS, facts))) == 1:
             self._place = record.place(facts[0])
         elif len(kinds) == len(publish.kinds):
             self._places, self._which = record.keyed(facts), range(len(kinds))

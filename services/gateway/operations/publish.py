@@ -42,10 +42,10 @@ def publish(session: Session, request: v.Publish) -> Work:
     kinds = distinct(request.kinds)
     plain = not any(map(_special, _said(kinds)))
     if plain and _may_all(session, kinds):
-        return _route(session, request)
+        return _route(session, request, kinds)
     fault = _fault(session, kinds[0])
     if plain and not fault and _may_all(session, kinds):  # of its exchange no more has to be asked
-        return _route(session, request)
+        return _route(session, request, kinds)
     faults = {kinds[0]: fault} if fault else {}
     faults |= {kind: error for kind in kinds[1:] if (error := _fault(session, kind))}
     if faults:
@@ -195,11 +195,12 @@ def _apart(request: v.Publish) -> Iterator[tuple[v.Kind | None, range]]:
         first = end
 
 
-def _route(session: Session, request: v.Publish) -> Work:
+def _route(session: Session, request: v.Publish, kinds: Sequence[v.Kind] = ()) -> Work:
+    """`kinds` are those of the request, each once, if that is known."""
     targets = session.broker.routes.find(session.connection.virtual_host, request)
     if targets is None:
         return _ask_and_publish(session, request)
-    _publish(session, request, targets)
+    _publish(session, request, targets, kinds=kinds)
     return None
 
 
@@ -255,10 +256,16 @@ def _fail(session: Session, request: v.Publish, error: BrokerError) -> NoReturn:
     raise error
 
 
-def _publish(session: Session, request: v.Publish, targets: Sequence[Targets], asked: Asked | None = None) -> None:
+def _publish(
+    session: Session,
+    request: v.Publish,
+    targets: Sequence[Targets],
+    asked: Asked | None = None,
+    kinds: Sequence[v.Kind] = (),
+) -> None:
     broker, count = session.broker, len(request.bodies)
     uids = broker.publisher.uids.take(count)
-    kinds = distinct(request.kinds)
+    kinds = kinds or distinct(request.kinds)
     session.inbound.of(request.link).note(request, kinds)
     facts = [kinds[0].facts] * count if len(kinds) == 1 else list(map(_FACTS, request.kinds))
     if session.connection.tells_publisher:

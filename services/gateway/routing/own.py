@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any, Final, Protocol, cast
 
@@ -148,6 +149,9 @@ class OwnRoutes:
         counts = set(map(len, destinations))
         if not 0 < min(counts) <= max(counts) <= _FEW:
             return None
+        if len(firsts := list(chain.from_iterable(destinations))) == firsts.count(firsts[0]) == len(ends):
+            targets = self.straight(ends[0])
+            return None if targets is None else [targets] * len(ends)
         found = list(map(self._straight.get, map(tuple, destinations)))
         if None in found:
             found = list(map(self.straight, ends))
@@ -206,7 +210,7 @@ class _Search:
         self._kinds = publish.kinds
         self._properties = publish.properties
         self._found: dict[int, Targets] = {}  # by identity of the kind
-        self._each: list[Targets] = []  # of the messages, when some go by their headers
+        self._each: list[Targets] = []  # of the messages, when some go by their headers, or all are of other kinds
 
     def portions(self) -> Iterator[None]:
         """Looks at a portion of it, and yields when there is more."""
@@ -261,7 +265,10 @@ class _Search:
         end_of = self._own.end_of(self._host, *exchanges)
         if not end_of or (targets := self._own.lead(list(map(end_of, keys)))) is None:
             return False
-        self._found = dict(zip(kinds, targets, strict=True))
+        if len(targets) == len(self._kinds):  # each is of another kind
+            self._each = targets
+        else:
+            self._found = dict(zip(kinds, targets, strict=True))
         return True
 
     def targets(self) -> Sequence[Targets]:

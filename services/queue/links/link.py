@@ -72,7 +72,7 @@ class PeerLink(Holder):
     def hello(self, hello: pb.Hello) -> bool:
         """Takes the first frame's Hello; False when the peer has opened a later stream: this one is ignored then."""
         self.name, self.origin, self._tells, self.member = hello.name, hello.origin, hello.tells, hello.member
-        self._batches.terms.are_said = hello.says_terms
+        self._batches.terms.are_said, self.outbox.peer_reads_keys = hello.says_terms, hello.reads_keys
         if not self._host.greeted.is_latest(hello):
             self.broken = True
             return False

@@ -52,7 +52,8 @@ class Outbox:
     def __init__(self, wake: Callable[[], None], room: Budget) -> None:
         self.deliveries = Deliveries(wake)
         self._wake = wake
-        self._frame = pb.QueueFrame(names_kept=True)
+        self._frame = pb.QueueFrame(names_kept=True, reads_keys=True)
+        self.peer_reads_keys = False
         self._begun = False
         self._unheard: deque[_Said] = deque()  # for each frame that has `done`, until the peer has read it
         self._heard = 0  # how many of these frames the peer has read
@@ -169,7 +170,7 @@ class Outbox:
             batch.traced.extend(deliveries.traced)
             deliveries.traced.clear()
         piece = self._pieces.popleft()
-        _describe(piece, batch)
+        _describe(piece, batch, keys=self.peer_reads_keys)
         bodies = self.peers.named(piece, batch)
         if not in_front.pays(bodies, sum(map(len, bodies))):
             put_bodies(batch.bodies, bodies)
@@ -199,14 +200,14 @@ class Outbox:
 
 def encode(piece: Columns, batch: pb.DeliveryBatch) -> None:
     """Puts deliveries on the wire."""
-    _describe(piece, batch)
+    _describe(piece, batch, keys=False)
     put_bodies(batch.bodies, piece.bodies)
 
 
-def _describe(piece: Columns, batch: pb.DeliveryBatch) -> None:
-    """All but their bodies."""
+def _describe(piece: Columns, batch: pb.DeliveryBatch, *, keys: bool) -> None:
+    """All but their bodies; `keys` is as `columns.put` says."""
     batch.uids.extend(piece.uids)
-    put(batch, piece.facts, piece.properties)
+    put(batch, piece.facts, piece.properties, keys=keys)
     for run in piece.runs:
         attempts = run.attempts
         batch.runs.add(

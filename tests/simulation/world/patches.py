@@ -18,6 +18,7 @@ import structlog
 
 from services.common import clock, grpc_channel
 from services.common.bus import nats_link
+from services.common.message import facts_table
 from services.gateway.protocols.amqp_0_9 import varied
 from services.queue.machine import turn
 from tests.simulation.world import memory
@@ -80,6 +81,7 @@ def patched(loop: Loop, network: Network, randomness: Random, log: Callable[...,
         wrapper = structlog.make_filtering_bound_logger(level)
         structlog.configure(processors=[log], wrapper_class=wrapper, cache_logger_on_first_use=False)
         varied.SEEN.forget()  # what came in histories before must not matter, either
+        facts_table.forget()
         if gc.isenabled():
             gc.disable()  # what it finds, and when, must not matter
             after.callback(gc.enable)

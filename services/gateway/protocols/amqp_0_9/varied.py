@@ -28,6 +28,7 @@ from services.common.message.bounds import LITTLE
 from services.common.message.facts import KEY, SAID, Attributes, Facts, facts_of
 from services.common.recent import Recent
 from services.gateway.protocols.amqp_0_9 import frames
+from services.gateway.protocols.amqp_0_9.alike_ahead import alike_ahead
 from services.gateway.protocols.amqp_0_9.batches import Columns
 from services.gateway.protocols.amqp_0_9.channel import BASIC_WITHOUT_WEIGHT, Channel, Target
 from services.gateway.protocols.amqp_0_9.peer import Peer
@@ -189,6 +190,18 @@ class Varied:
         behind_at = properties_at + properties_size
         body_at = behind_at + len(behind)
         whole, last, room, first = body_at + body + 1, frames.END, self._left, position
+        next_between = position + whole + between_at
+        if data.startswith(front, position + whole) and data.startswith(between, next_between) and body:
+            pieces = (whole - 1, frames.END_OCTET), (behind_at, behind), (between_at, between), (0, front)
+            most = min((end - position) // whole, room // (properties_size or 1))
+            position += whole * alike_ahead(data, position, whole, most, pieces)
+        if position > first:
+            starts = range(first, position, whole)
+            keys += [data[at + key_at : at + between_at] for at in starts]
+            properties += [data[at + properties_at : at + behind_at] for at in starts]
+            bodies += [data[at + body_at : at + whole - 1] for at in starts]
+            room -= properties_size * len(starts)
+            end = position  # whatever lies behind them is looked at anew
         while (after := position + whole) <= end and body and data[after - 1] == last:
             if not data.startswith(behind, position + behind_at):
                 break
@@ -255,26 +268,34 @@ class Varied:
         """Of publishes with these attributes; `target` without the key."""
         known = self._known.get((target, attributes))
         if not known:
-            made = self._made_of(target, dict.fromkeys(keys), attributes, many=len(keys) >= _MANY)
+            new = dict.fromkeys(keys)
+            again = SEEN.again(new)
+            if not again and len(new) == len(keys):
+                return self._made(target, keys, attributes)
+            made = self._made_of(target, new, again, attributes, many=len(keys) >= _MANY)
             return list(map(made.__getitem__, keys))
         found = list(map(known.get, keys))
         new = dict.fromkeys(key for key, kind in zip(keys, found, strict=True) if kind is None)
         if not new:
             return cast("list[Kind]", found)
-        made = self._made_of(target, new, attributes, many=len(keys) >= _MANY)
+        made = self._made_of(target, new, SEEN.again(new), attributes, many=len(keys) >= _MANY)
         return [kind or made[key] for key, kind in zip(keys, found, strict=True)]
 
     def _made_of(
-        self, target: Target, new: Mapping[bytes, None], attributes: Attributes, *, many: bool
+        self,
+        target: Target,
+        new: Mapping[bytes, None],
+        again: AbstractSet[bytes],
+        attributes: Attributes,
+        *,
+        many: bool,
     ) -> dict[bytes, Kind]:
-        """Of keys that are not known: by key."""
-        again = SEEN.again(new)
-        if not again:
-            return self._made(target, new, attributes)
-        made = self._made(target, new.keys() - again, attributes)
-        return made | self._made_again(target, again, attributes, many=many)
+        """Of keys that are not known, of which some come again: by key."""
+        first = new.keys() - again
+        made = dict(zip(first, self._made(target, first, attributes), strict=True))
+        return made | self._made_again(target, again, attributes, many=many) if again else made
 
-    def _made(self, target: Target, keys: Collection[bytes], attributes: Attributes) -> dict[bytes, Kind]:
+    def _made(self, target: Target, keys: Collection[bytes], attributes: Attributes) -> list[Kind]:
         """Of keys that may never come again."""
         columns: list[Iterable[Any]] = list(
             map(repeat, facts_of(self._peer.virtual_host, target.exchange, "", NAME, attributes))
@@ -282,7 +303,7 @@ class Varied:
         columns[KEY] = map(bytes.decode, keys)
         facts = map(_FACTS, zip(*columns, strict=False))
         said = repeat(attributes), repeat(target.mandatory), repeat(target.immediate), repeat(())
-        return dict(zip(keys, map(_KIND, zip(facts, *said, strict=False)), strict=True))
+        return list(map(_KIND, zip(facts, *said, strict=False)))
 
     def _made_again(
         self, target: Target, keys: AbstractSet[bytes], attributes: Attributes, *, many: bool
@@ -297,7 +318,8 @@ class Varied:
             kind = known.recall(key) or known_kind(Target(exchange, key.decode(), mandatory, immediate), attributes)
             if kind:
                 kinds[key] = kind
-        kinds |= self._made(target, keys - kinds.keys(), attributes)
+        others = keys - kinds.keys()
+        kinds |= zip(others, self._made(target, others, attributes), strict=True)
         new = {key: kind for key, kind in kinds.items() if key not in known}
         known.put_all(new, sum(map(len, new)))
         return kinds

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.common.errors import InternalError
-from services.common.message import columns
+from services.common.message import columns, facts_table
 from services.common.message.facts import Attributes, Facts, facts_of, from_bytes, to_bytes
 from services.common.message.indexes import choice, chosen, condensed, pick, runs
 from services.rpc.queue_pb2 import DeliveryBatch, MessageFacts, PublishBatch, QueueMessages
@@ -69,6 +69,36 @@ def test_any_mixture(few: list[Facts], properties: list[bytes], data: st.DataObj
         assert (columns.facts_in(read), columns.properties_in(read)) == (its_facts, its_properties)
 
 
+def _new(count: int, **said: object) -> list[Facts]:
+    return [Facts("/", "x", f"new {number}", "f")._replace(**said) for number in range(count)]  # type: ignore[arg-type]
+
+
+@given(FEW, st.lists(st.text(max_size=3), min_size=8, max_size=20), st.booleans())
+def test_any_mixture_with_keys(few: list[Facts], keys: list[str], one: bool) -> None:
+    """Keys in a column or not: the reader need not know which; of what is persistent there is no such column."""
+    its = few[:1] if one else few
+    facts = [its[number % len(its)]._replace(routing_key=key) for number, key in enumerate(keys)]
+    for kind in (PublishBatch, DeliveryBatch):
+        batch = kind(uids=range(len(facts)))
+        columns.put(batch, facts, [b""] * len(facts), keys=True)
+        assert columns.facts_in(kind.FromString(batch.SerializeToString())) == facts
+        assert not (batch.keys and any(each.persistent for each in facts))
+
+
+def test_keys_that_are_new_are_a_column() -> None:
+    """Where the reader knows of it, and nothing is persistent; what has come before is a table."""
+    for said, keys, facts in (({}, True, 1), ({}, False, 9), ({"persistent": True}, True, 9)):
+        batch = PublishBatch(uids=range(9))
+        columns.put(batch, _new(9, **said), [b""] * 9, keys=keys)
+        assert (len(batch.facts), len(batch.keys)) == (facts, 9 if facts == 1 else 0)
+    noted = _new(9)
+    facts_table.note(noted)
+    batch = PublishBatch(uids=range(9))
+    columns.put(batch, noted, [b""] * 9, keys=True)
+    assert (len(batch.facts), len(batch.keys)) == (9, 0)
+    assert columns.facts_in(batch) == noted
+
+
 def test_what_repeats_is_said_once() -> None:
     """A hundred keys in turn are a table of a hundred, however many messages there are; equal ones are one value."""
     few = [Facts("/", "x", str(number), "amqp-0-9") for number in range(100)]
@@ -78,7 +108,20 @@ def test_what_repeats_is_said_once() -> None:
     assert not batch.properties_of
 
 
-@pytest.mark.parametrize("fields", [{"facts": [b""] * 2}, {"facts": [b""], "facts_of": [0]}])
+_KEYS = ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"facts": [b""] * 2},
+        {"facts": [b""], "facts_of": [0]},
+        {"facts": [b""], "keys": _KEYS[1:]},
+        {"facts": [b""] * 3, "keys": _KEYS},
+        {"facts": [], "keys": _KEYS},
+        {"facts": [b""], "facts_of": [0, 0, 0], "keys": _KEYS},
+    ],
+)
 def test_a_batch_that_contradicts_itself(fields: dict[str, list[object]]) -> None:
     """It is refused as a whole, and nothing of it is guessed."""
     batch = PublishBatch(uids=range(3), **fields)  # type: ignore[arg-type]

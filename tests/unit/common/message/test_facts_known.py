@@ -50,6 +50,28 @@ def test_it_begins_again() -> None:
     assert known.facts([last.encode()]) == [Facts("/", "e", last, "f")]
 
 
+def test_what_was_noted_is_not_new() -> None:
+    """As what was written; how it is written is not known by that."""
+    known, table = KnownFacts(), _some("noted", 10)
+    assert known.are_new(table)
+    known.note(table[:1])
+    assert not known.are_new(table)
+    assert not any(known.raw(table))
+    known.add([b"raw"], table[:1])
+    assert known.raw(table[:2]) == [b"raw", None]
+    long = _some("k" * 1000, 10)
+    known.note(long)
+    assert known.are_new(long)
+
+
+def test_what_was_noted_is_written() -> None:
+    """With others, as each would be alone."""
+    table = _some("noted and written", 20)
+    facts_table.note(table[::2])
+    raw = list(facts_table.written(table))
+    assert facts_table.read([bytes(bytearray(each)) for each in raw]) == table
+
+
 def test_long_ones_are_not_kept() -> None:
     """So many would fill the memory."""
     known, table = KnownFacts(), _some("k" * 1000, 10)

@@ -55,6 +55,23 @@ def test_new_keys_of_a_direct_exchange_are_found_at_once() -> None:
     assert not gateway.own._ends
 
 
+@pytest.mark.parametrize("through", [False, True])
+@pytest.mark.parametrize("count", [3, 6])
+def test_new_keys_that_lead_to_one_place(through: bool, count: int) -> None:
+    """To a queue, or through an exchange, and whether messages have a key each or share some: all of them go there."""
+    bench, keys = Bench(), [f"{each % 3}" for each in range(count)]
+    bench.queue("q")
+    bench.exchange("next", "fanout")
+    bench.bind("next", "q", "")
+    for key in set(keys):
+        bench.bind("amq.direct", "next" if through else "q", key, to_exchange=through)
+    kinds = {key: kind("amq.direct", key) for key in keys}
+    request = Publish(1, [kinds[key] for key in keys], [b""] * count, [b""] * count)
+    found = in_step(bench).own.find("/", request)
+    assert found
+    assert list(found) == [tuple(bench.route("amq.direct", "0").queue_ids)] * count
+
+
 def test_what_is_bound_between_two_portions_leads_no_other_key_there() -> None:
     """A key that was unbound at first, and is bound when it is looked for, says nothing of unbound keys."""
     bench = Bench()

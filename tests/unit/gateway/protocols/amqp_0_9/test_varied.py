@@ -64,6 +64,35 @@ def test_it_reads_what_is_read_without_it(stream: bytes, mutations: Any, cuts: A
         assert found == _read(bytes(data), cuts)
 
 
+_LONG = st.lists(
+    st.tuples(
+        st.integers(1, 90),
+        st.sampled_from([b"x", b"\xce", b"yy"]),
+        st.sampled_from(["%03d", "%03d", "%02d", "k", "é%d"]),
+        st.sampled_from([None, "1", "10"]),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@pytest.mark.fuzz
+@given(_LONG, _MUTATIONS, st.lists(st.integers(0, 1 << 20), max_size=3))
+def test_it_reads_many_of_one_size_as_one_by_one(runs: Any, mutations: Any, cuts: Any) -> None:
+    """Wherever those that lie together end, and whatever octet of them is another."""
+    data = bytearray()
+    for count, body, key, message_id in runs:
+        for number in range(count):
+            said = key % number if "%" in key else key
+            data += content(1, body, routing_key=said, message_id=message_id)
+    for position, value in mutations:
+        data[position % len(data)] = value
+    found = _read(bytes(data), cuts)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Varied, "take", lambda *given: ([], ([], [], []), given[3]))
+        assert found == _read(bytes(data), cuts)
+
+
 def test_what_has_come_again_is_one_object() -> None:
     """So a column in which keys take turns has few values; those that never come back are not kept."""
     engine = Playbook().running().engine
