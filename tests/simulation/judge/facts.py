@@ -23,6 +23,7 @@ _BETWEEN = {"cut", "deafen", "slow"}
 _AS = {"subscribe": "queue", "unsubscribe": "delete_queue"}
 """What durable links do to their queues."""
 _UNHEARD = 1.0  # seconds: that a client is gone is heard of a little later than it knows itself
+_UNWRITTEN = 0.5  # seconds in which what came is on disk, and its receiver has heard of it
 _ON_ITS_WAY = 0.3  # seconds, where nothing fails
 _SHORTLY = 0.5  # seconds in which a gateway that stood still has carried out what came meanwhile
 _HEARD_WITHIN = 8.0  # seconds that a gateway stands still: owners wait for ten of their terms
@@ -211,6 +212,12 @@ class Facts:
         # What is handed over needs room, and a process that is told to stop does not wait for room for ever.
         unwritten = self.faults("disk_low") and self.faults("stop")
         return bool(killed or unwritten or self.faults(*_DEADLY))
+
+    def owners_died_at_once(self, since: float) -> bool:
+        """Whether several may have died in the moment after that: what had gone from one to another was on no disk yet."""
+        killed = [*self.faults("kill", of="queue-"), *self.faults("kill", of="store")]
+        names = {name for fault in killed if abs(fault.time - since) <= _UNWRITTEN for name in fault.names}
+        return len(names) > 1
 
     def may_be_deaf(self, gateway: str, *, late: bool = False) -> bool:
         """Whether what its clients hold may have been given to others, because a new owner did not hear it in time.

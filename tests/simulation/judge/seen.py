@@ -188,7 +188,7 @@ def _same_copy(facts: Facts, one: Delivered, other: Delivered) -> bool:
 
 def _came_once(facts: Facts, letter: Delivered) -> bool:
     """Whether a queue must have had one copy of a dead letter, though its former queues had other owners meanwhile."""
-    return facts.is_on_disk(letter) or not facts.owners_may_die
+    return (facts.is_on_disk(letter) and not facts.owners_died_at_once(letter.time)) or not facts.owners_may_die
 
 
 def held_by_two(facts: Facts) -> Iterator[Violation]:

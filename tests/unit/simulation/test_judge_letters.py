@@ -51,6 +51,16 @@ def test_again(told: Written, letter: Sent) -> None:
     assert told.broken() == {AGAIN}
 
 
+def test_owners_die_at_once(told: Written, letter: Sent) -> None:
+    """Unless its owner dies in the moment after it came, with the one that sent it: it was not on disk yet."""
+    told.deliver(letter, "dead", "ack", deaths=ONCE)
+    told.drain(letter, "dead", deaths=ONCE)
+    told.fault("kill", "queue-2")
+    assert told.broken() == set()
+    told.history.faults[-1].time += 5.0
+    assert told.broken() == {AGAIN}
+
+
 def test_held(told: Written, letter: Sent) -> None:
     """Nor while a client holds it."""
     told.deliver(letter, "dead", deaths=ONCE)
