@@ -214,7 +214,7 @@ class Facts:
         return bool(killed or unwritten or self.faults(*_DEADLY))
 
     def owners_died_at_once(self, since: float) -> bool:
-        """Whether several may have died in the moment after that: what had gone from one to another was on no disk yet."""
+        """Whether several died in the moment after that: what had gone from one to another was on no disk yet."""
         killed = [*self.faults("kill", of="queue-"), *self.faults("kill", of="store")]
         names = {name for fault in killed if abs(fault.time - since) <= _UNWRITTEN for name in fault.names}
         return len(names) > 1
