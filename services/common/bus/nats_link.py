@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from nats.aio.client import Client
-from nats.errors import Error
+from nats.errors import Error, MaxPayloadError
 from nats.js import JetStreamContext
 
 from services.common.bus.address import token_for
@@ -30,6 +30,10 @@ def set_client(create: Callable[[], Client]) -> None:
 
 class Away(Exception):
     """NATS cannot be reached, or did not answer."""
+
+
+class TooLarge(Exception):
+    """NATS takes no message of this size, however often it is sent."""
 
 
 class NatsLink:
@@ -107,9 +111,11 @@ class NatsLink:
         await self.send(())
 
     async def store(self, subject: str, payload: bytes, headers: dict[str, str] | None = None) -> None:
-        """Returns when a stream of JetStream has the message; raises Away."""
+        """Returns when a stream of JetStream has the message; raises Away, and TooLarge for what it never takes."""
         try:
             await self._client.jetstream(timeout=_ANSWER_SECONDS).publish(subject, payload, headers=headers)
+        except MaxPayloadError as failure:
+            raise TooLarge(str(failure)) from failure
         except (Error, OSError) as failure:
             raise Away(str(failure) or type(failure).__name__) from failure
 

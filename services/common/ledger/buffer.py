@@ -35,6 +35,11 @@ class Buffer:
         while self._size > self.capacity and self._batches:
             self.given_up += self._pop().rows
 
+    def give_up(self, batch: Sealed) -> None:
+        """The batch will never arrive; it may have been dropped already."""
+        if self._batches and self._batches[0] is batch:
+            self.given_up += self._pop().rows
+
     def sent(self, batch: Sealed) -> None:
         """The batch has arrived; it may have been dropped while it was on its way."""
         if self._batches and self._batches[0] is batch:

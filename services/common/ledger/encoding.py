@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
@@ -105,7 +105,10 @@ class Draft:
         if not mixtures:
             return wanted <= self.room
         wanted += sum([len(mixture.which) for mixture in mixtures])
-        return wanted <= self.room and self.text + sum(map(text_of, mixtures)) <= MOST_TEXT
+        return wanted <= self.room and self.text + sum(map(self._text_of, mixtures)) <= MOST_TEXT
+
+    def _text_of(self, mixture: Mixture) -> int:
+        return _text_of_keys(mixture) + _text_of_bases(mixture, self._numbers)
 
     def add(self, rows: Sequence[Row], ranges: Sequence[Ranges]) -> None:
         """Adds rows with the ranges of their uids (see `ranges_of`)."""
@@ -226,9 +229,14 @@ def ranges_of(row: Row) -> Ranges:
     return compress(uids, in_order=row[1] in GOING_ON) if uids else ((), ())
 
 
-def text_of(mixture: Mixture) -> int:
-    """Characters of the mixture's routing keys."""
+def _text_of_keys(mixture: Mixture) -> int:
     return sum(map(len, map(_KEY, mixture.places)))
+
+
+def _text_of_bases(mixture: Mixture, known: Collection[int] = ()) -> int:
+    """Characters of the places besides their keys; of those whose identities are `known` nothing has to be said."""
+    bases = {id(base): base for base in map(_BASE, mixture.places)}
+    return sum([_wire(bases[each])[1] for each in bases.keys() - known])
 
 
 def parts(row: Row, ranges: Ranges) -> Iterator[tuple[Row, Ranges]]:
@@ -236,7 +244,10 @@ def parts(row: Row, ranges: Ranges) -> Iterator[tuple[Row, Ranges]]:
     mixture = row[8]
     if mixture is None:
         yield from _parts_by_ranges(row, ranges)
-    elif len(ranges[0]) + len(mixture.which) <= MOST_RANGES and text_of(mixture) <= MOST_TEXT:
+    elif (
+        len(ranges[0]) + len(mixture.which) <= MOST_RANGES
+        and _text_of_keys(mixture) + _text_of_bases(mixture) <= MOST_TEXT
+    ):
         yield row, ranges
     else:
         yield from _parts_by_messages(row, mixture)
@@ -256,12 +267,23 @@ def _parts_by_ranges(row: Row, ranges: Ranges) -> Iterator[tuple[Row, Ranges]]:
 
 def _parts_by_messages(row: Row, mixture: Mixture) -> Iterator[tuple[Row, Ranges]]:
     time_us, stage, place, uids, outcome, reason, *_ = row
-    for start in range(0, len(uids), _MIXED_AT_ONCE):
-        some = slice(start, start + _MIXED_AT_ONCE)
+    for some in _portions(mixture):
         places = [mixture.places[each] for each in mixture.which[some]]
         its = Mixture(places, range(len(places)), mixture.sizes[some])
         part = Row(time_us, stage, place, uids[some], outcome, reason, sum(its.sizes), None, its)
         yield part, ranges_of(part)
+
+
+def _portions(mixture: Mixture) -> Iterator[slice]:
+    """Its messages, in portions that fit a batch each."""
+    sizes = [len(key) + _wire(base)[1] for base, key in mixture.places]
+    first = text = 0
+    for index, place in enumerate(mixture.which):
+        if index - first == _MIXED_AT_ONCE or (text and text + sizes[place] > MOST_TEXT):
+            yield slice(first, index)
+            first, text = index, 0
+        text += sizes[place]
+    yield slice(first, len(mixture.which))
 
 
 def _successors(successors: range, lengths: Sequence[int]) -> Iterator[int]:

@@ -9,9 +9,10 @@ from typing import Final
 import structlog
 
 from services.common.bus.address import bus_address
-from services.common.bus.nats_link import Away, NatsLink
+from services.common.bus.nats_link import Away, NatsLink, TooLarge
 from services.common.clock import monotonic
 from services.common.config import Settings
+from services.common.containment import REPORT
 from services.common.ledger import stream
 from services.common.ledger.buffer import Buffer
 from services.common.ledger.captures import OFF as NO_CAPTURES
@@ -27,6 +28,7 @@ INTERVAL: Final = 0.25  # seconds in which rows collect
 SIGN_OF_LIFE: Final = 10.0  # seconds between batches, with rows or without
 _AGAIN = 0.5
 _LAST_WORDS = 2.0  # seconds to send what is left when the service stops
+_TOO_LARGE = f"{REPORT}; where NATS has a max_payload below 1 MiB, set it to that"
 _SAY_AFTER = 4  # attempts: NATS may still be starting, as this process is
 
 
@@ -123,8 +125,13 @@ class Ledger:
         buffer = self._buffer
         while buffer:
             batch = buffer.oldest
-            await link.store(self._subject, batch.payload, {stream.MESSAGE_ID: f"{self._instance}:{batch.name}"})
-            buffer.sent(batch)
+            try:
+                await link.store(self._subject, batch.payload, {stream.MESSAGE_ID: f"{self._instance}:{batch.name}"})
+                buffer.sent(batch)
+            except TooLarge as failure:  # what comes behind it goes on: the rows are missing by their numbers
+                buffer.give_up(batch)
+                about = {"rows": batch.rows, "octets": len(batch.payload), "reason": str(failure)}
+                log.error("rows of the ledger are given up", do=_TOO_LARGE, **about)  # noqa: TRY400 - it is their size
             self._told = monotonic()
 
     async def _sign(self, *, last: bool = False) -> None:

@@ -35,12 +35,16 @@ _BASES = 1 << 20  # bytes of places without keys
 _ROUTED = 4 << 20  # bytes of the places that messages are routed to
 _PLACE = 150  # bytes, about
 _BYTE = 256  # indexes that fit into one
+_LONGEST_NAME = 255  # characters
 
 
 def client_name(properties: Mapping[str, Any], user: str) -> str:
-    """What the application calls itself (RabbitMQ's client property connection_name), or its user."""
+    """What the application calls itself (RabbitMQ's client property connection_name), or its user.
+
+    No more than `_LONGEST_NAME` characters: each batch of the ledger says it for each queue of the connection.
+    """
     name = properties.get("connection_name")
-    return name if isinstance(name, str) and name else user
+    return name[:_LONGEST_NAME] if isinstance(name, str) and name else user
 
 
 class ClientRecord:

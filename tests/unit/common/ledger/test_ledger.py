@@ -128,6 +128,22 @@ async def test_what_is_given_up_is_a_gap_of_known_size(server: NatsServer, tmp_p
     assert rows + ledger.given_up == 1 + 20 * 2 + 2
 
 
+async def test_what_is_too_large_is_given_up(server: NatsServer, tmp_path: Path) -> None:
+    """NATS will never take it: it is a gap, and what comes behind it gets to the stream."""
+    ledger = ledger_for(server, tmp_path, buffer=8 << 20)
+    ledger.start()
+    ledger.recorder.record(ENQUEUED, LedgerPlace("/", queue="q", client="c" * (2 << 20)), [1])
+    await asyncio.sleep(0)
+    ledger.recorder.record(ENQUEUED, PLACE, [2])
+    await asyncio.sleep(1.0)
+    ledger.recorder.record(ENQUEUED, PLACE, [3])
+    batches = await stored(server, 3)
+    await ledger.stop()
+    rows, gaps = heard(batches)
+    assert (rows + ledger.given_up, [gap.rows for gap in gaps]) == (3, [ledger.given_up])
+    assert ledger.given_up
+
+
 async def test_without_a_bus_or_a_ledger_nothing_is_recorded(tmp_path: Path) -> None:
     """The recorder is the one that does nothing, and starting and stopping cost nothing."""
     for settings in (Settings(data=tmp_path), Settings(data=tmp_path, nats_url="nats://127.0.0.1:1", ledger=False)):

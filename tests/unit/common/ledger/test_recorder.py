@@ -210,6 +210,18 @@ def test_a_place_that_is_gone_gives_its_number_to_no_other() -> None:
     assert [row[1] for batch in batches for row in rows_of(batch)] == queues
 
 
+def test_a_mixture_of_long_places_stays_below_the_limit_of_nats() -> None:
+    """Each of its places says the names of its client and consumer anew."""
+    bases = [LedgerPlace("/", queue=f"{number}", client="c" * 7500, consumer="t" * 1000) for number in range(300)]
+    told, batches = recorder()
+    for first in range(1, 5 * 300, 300):
+        which = range(len(bases))
+        told.record_each(RECEIVED, Mixture([(base, "k") for base in bases], which), range(first, first + 300))
+    told.seal()
+    assert sum(len(mixture.places) for batch in batches for mixture in batch.mixtures) == 4 * 5 * 300
+    assert max(batch.ByteSize() for batch in batches) < 1 << 19
+
+
 def test_rows_that_are_too_many_for_a_batch_begin_the_next_one_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """One by one they would take several times as long, and the batch is full all the same."""
     monkeypatch.setattr(encoding, "MOST_RANGES", 150)
