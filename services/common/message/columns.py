@@ -68,7 +68,10 @@ def _with_keys(batch: Batch) -> list[Facts]:
     said = len(batch.facts), len(batch.facts_of), len(batch.keys)
     if said != (1, 0, len(batch.uids)):
         raise InternalError(f"facts, indexes and keys are {said} for {len(batch.uids)} messages")
-    return with_keys(from_bytes(batch.facts[0]), batch.keys)
+    facts = from_bytes(batch.facts[0])
+    if facts.persistent:  # what has them goes to a disk as it came, and is not read there
+        raise InternalError("persistent messages with a column of keys")
+    return with_keys(facts, batch.keys)
 
 
 def properties_in(batch: Batch) -> list[bytes]:

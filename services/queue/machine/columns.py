@@ -66,7 +66,12 @@ class Only:
 
 def only(batch: PublishBatch, bodies: Sequence[Body], interned: Interned) -> Only | None:
     """A batch of one message; None for any other batch, and for one that contradicts itself."""
-    if len(batch.uids) != 1 or batch.runs or not len(batch.facts) == len(batch.properties) == len(bodies) == 1:
+    if (
+        len(batch.uids) != 1
+        or batch.runs
+        or batch.keys
+        or not len(batch.facts) == len(batch.properties) == len(bodies) == 1
+    ):
         return None
     received = batch.times_ms[0] if batch.times_ms else batch.time_ms
     facts, properties = from_bytes(batch.facts[0]), interned.one(batch.properties[0])

@@ -23,3 +23,13 @@ async def test_messages_with_new_keys(house: House, reads_keys: bool) -> None:
     assert [bool(frame.deliveries.keys) for frame in link.frames if frame.deliveries.uids] == [reads_keys]
     said = [frame.reads_keys for frame in publisher.frames]
     assert said == [True] + [False] * (len(said) - 1)
+
+
+async def test_one_message_with_a_column(house: House) -> None:
+    """Whatever says it: ours say one message's key with its other facts."""
+    queue_id = await house.declare("q")
+    link = await house.link()
+    await link.attach(queue_id, settled=True)
+    await link.publish_facts(queue_id, [b"x"], _FACTS[0]._replace(routing_key=""), _KEYS[:1])
+    await link.until(lambda: link.bodies)
+    assert link.facts == _FACTS[:1]

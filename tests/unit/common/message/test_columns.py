@@ -120,6 +120,7 @@ _KEYS = ["a", "b", "c"]
         {"facts": [b""] * 3, "keys": _KEYS},
         {"facts": [], "keys": _KEYS},
         {"facts": [b""], "facts_of": [0, 0, 0], "keys": _KEYS},
+        {"facts": [to_bytes(Facts("/", "x", "", "f", persistent=True))], "keys": _KEYS},
     ],
 )
 def test_a_batch_that_contradicts_itself(fields: dict[str, list[object]]) -> None:
