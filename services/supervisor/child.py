@@ -23,7 +23,7 @@ log = structlog.get_logger()
 _NOT_EXECUTED = 127  # the exit status that shells use
 MEND = "see in its log why, mend that, and start the stack again"
 """What an operator does about a program that never served."""
-_WHY = "see its last lines above for why; it goes on by itself"
+_WHY = "see its last lines above, or who killed it; it goes on by itself"
 _SLOW = "nothing, what is on disk is whole; if it comes again, see its last lines for what holds it up"
 _ROOM = "see that the machine has memory, process ids and file descriptors left"
 _POLL = 0.1  # seconds between health checks of a child that does not serve yet
