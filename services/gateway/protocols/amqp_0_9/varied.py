@@ -25,7 +25,8 @@ from services.common.memo import Memo
 from services.common.message.alike import are_alike
 from services.common.message.amqp_0_9 import FORMAT, NAME
 from services.common.message.bounds import LITTLE
-from services.common.message.facts import KEY, SAID, Attributes, Facts, facts_of
+from services.common.message.facts import SAID, Attributes, Facts, facts_of
+from services.common.message.facts_by_key import with_keys
 from services.common.recent import Recent
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.alike_ahead import alike_ahead
@@ -297,11 +298,8 @@ class Varied:
 
     def _made(self, target: Target, keys: Collection[bytes], attributes: Attributes) -> list[Kind]:
         """Of keys that may never come again."""
-        columns: list[Iterable[Any]] = list(
-            map(repeat, facts_of(self._peer.virtual_host, target.exchange, "", NAME, attributes))
-        )
-        columns[KEY] = map(bytes.decode, keys)
-        facts = map(_FACTS, zip(*columns, strict=False))
+        base = facts_of(self._peer.virtual_host, target.exchange, "", NAME, attributes)
+        facts = with_keys(base, map(bytes.decode, keys))
         said = repeat(attributes), repeat(target.mandatory), repeat(target.immediate), repeat(())
         return list(map(_KIND, zip(facts, *said, strict=False)))
 
