@@ -30,7 +30,8 @@ class Asking:
         """The answer. Raises Unavailable when that takes too long, also because all threads are busy."""
         asked = asyncio.get_running_loop().run_in_executor(self._pool, question)
         try:
-            return await asyncio.wait_for(asked, self._seconds)
+            async with asyncio.timeout(self._seconds):
+                return await asked
         except TimeoutError:
             text = f"authentication provider '{self._provider}' does not answer within {self._seconds:g} seconds"
             raise Unavailable(text) from None

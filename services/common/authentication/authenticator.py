@@ -146,7 +146,8 @@ class Authenticator:
         patience = _FIRST_WORD
         while not self._some.is_set():
             try:
-                await asyncio.wait_for(self._some.wait(), patience)
+                async with asyncio.timeout(patience):
+                    await self._some.wait()
             except TimeoutError:
                 patience = _AGAIN
                 log.warning(

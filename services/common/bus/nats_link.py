@@ -53,17 +53,19 @@ class NatsLink:
         """
         refused = ""
         try:
-            async with asyncio.timeout(_CONNECT_SECONDS):
-                while True:
+            async with asyncio.timeout(_CONNECT_SECONDS) as window:
+                # The client may take the end of the window for its own, and say why it was refused instead.
+                while not window.expired():
                     try:
                         return await cls._attempt(address, name)
                     except (Error, ConnectionError) as failure:
                         refused = str(failure) or type(failure).__name__
                     await asyncio.sleep(_REFUSED_SECONDS)
-        except TimeoutError as failure:
-            raise (Away(refused) if refused else _silent(_CONNECT_SECONDS)) from failure
+        except TimeoutError:
+            pass
         except (OSError, ValueError) as failure:
             raise Away(str(failure) or type(failure).__name__) from failure
+        raise Away(refused) if refused else _silent(_CONNECT_SECONDS)
 
     @classmethod
     async def _attempt(cls, address: str, name: str) -> NatsLink:

@@ -118,7 +118,8 @@ class Listener:
         if self._connections:
             self._empty.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._empty.wait(), _FAREWELLS)
+                async with asyncio.timeout(_FAREWELLS):
+                    await self._empty.wait()
         for connection in list(self._connections):
             connection.abort()
         await asyncio.sleep(0)

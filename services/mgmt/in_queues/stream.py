@@ -101,9 +101,9 @@ class OwnerStream:
         """Carries it out; False: it holds none such, and has asked the store for the decision, or will."""
         done, not_held = self._expect(_COMPLETED, transaction), self._expect(_PREPARED, transaction)
         await self._step(transaction, pb.TransactionStep.COMPLETE)
-        first = asyncio.wait([done, not_held], return_when=asyncio.FIRST_COMPLETED)
         try:
-            await asyncio.wait_for(first, _PATIENCE)
+            async with asyncio.timeout(_PATIENCE):
+                await asyncio.wait([done, not_held], return_when=asyncio.FIRST_COMPLETED)
         except TimeoutError:
             raise self._no_answer() from None
         if done.done() and done.exception():
@@ -131,7 +131,8 @@ class OwnerStream:
 
     async def _answered(self, answer: asyncio.Future[Any]) -> Any:  # noqa: ANN401 - each its own
         try:
-            return await asyncio.wait_for(answer, _PATIENCE)
+            async with asyncio.timeout(_PATIENCE):
+                return await answer
         except TimeoutError:
             raise self._no_answer() from None
 
@@ -141,7 +142,8 @@ class OwnerStream:
     async def _write(self, frame: pb.LinkFrame) -> None:
         try:
             with unless_given_up():
-                await asyncio.wait_for(self._call.write(frame), _PATIENCE)
+                async with asyncio.timeout(_PATIENCE):
+                    await self._call.write(frame)
         except TimeoutError:
             raise self._no_answer() from None
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 
 import pytest
+from nats.errors import Error
 
 from services.common.bus import nats_link
 from services.common.bus.nats_link import Away, NatsLink
@@ -68,6 +70,27 @@ async def test_a_server_that_stays_full(monkeypatch: pytest.MonkeyPatch) -> None
         with pytest.raises(Away, match=r"maximum connections exceeded|[Ll]ost|[Rr]eset|EOF|no answer"):
             await NatsLink.connect(f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}", "one")
     assert full.refuses >= 1000 - 8
+
+
+class DeafClient:
+    """Takes every cancellation for its own, as NATS's does where an answer comes in the same moment."""
+
+    async def connect(self, *_address: str, **_options: object) -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        raise Error("nats: 'Authorization Violation'")
+
+    async def close(self) -> None:
+        """Has nothing to end."""
+
+
+async def test_a_refusal_that_comes_as_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client says it instead of being cancelled: the caller is told, and the server is not tried for ever."""
+    monkeypatch.setattr(nats_link, "_CONNECT_SECONDS", 0.01)
+    monkeypatch.setattr(nats_link, "_create", DeafClient)
+    async with asyncio.timeout(30):
+        with pytest.raises(Away, match="Authorization Violation"):
+            await NatsLink.connect("nats://127.0.0.1:4222", "one")
 
 
 @pytest.mark.parametrize("address", ["nats://127.0.0.1:99999", "nats://127.0.0.1:none"])
