@@ -85,8 +85,8 @@ async def _start(service: Service, stopping: asyncio.Event) -> bool:
     if starting.done():
         starting.result()
         return True
-    starting.cancel()
-    await asyncio.gather(starting, return_exceptions=True)
+    await end([starting])
+    starting.cancelled() or starting.exception()  # it is not missed
     return False
 
 

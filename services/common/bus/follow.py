@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ from nats.errors import Error
 from services.common.bus.address import token_for
 from services.common.bus.event import Event
 from services.common.bus.facts import Gap
-from services.common.bus.nats_link import close
+from services.common.bus.nats_client import close, connect
 from services.common.bus.subject import ALL
 from services.common.errors import Unavailable
 
@@ -31,15 +30,16 @@ async def follow(address: str, subject: str = ALL) -> AsyncGenerator[BusMessage,
     """Events from now on; reconnects for ever. Raises Unavailable when NATS cannot be reached at first."""
     client = Client()
     try:
-        async with asyncio.timeout(_CONNECT_SECONDS):
-            await client.connect(
-                address,
-                name="follower",
-                token=token_for(address),
-                max_reconnect_attempts=-1,
-                reconnect_time_wait=_AGAIN_SECONDS,  # type: ignore[arg-type]  # it is only slept
-                error_cb=_ignore,
-            )
+        await connect(
+            client,
+            _CONNECT_SECONDS,
+            address,
+            name="follower",
+            token=token_for(address),
+            max_reconnect_attempts=-1,
+            reconnect_time_wait=_AGAIN_SECONDS,
+            error_cb=_ignore,
+        )
         subscription = await client.subscribe(subject)
         async for message in subscription.messages:
             yield BusMessage(message.subject, message.data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from nats.aio.client import Client
@@ -11,13 +10,13 @@ from nats.errors import Error, MaxPayloadError
 from nats.js import JetStreamContext
 
 from services.common.bus.address import token_for
+from services.common.bus.nats_client import close, connect
 
 _CONNECT_SECONDS = 2.0
 _AGAIN_SECONDS = 0.2  # between the attempts of one `connect` where nobody listens …
 _REFUSED_SECONDS = 0.05  # … and where the server would not have it
 _ANSWER_SECONDS = 2.0
 _LONGEST_ANSWER = 3600  # seconds; the callers give up long before
-_FAREWELL_SECONDS = 1.0
 
 _create: Callable[[], Client] = Client
 
@@ -51,16 +50,15 @@ class NatsLink:
         A server that has as many connections as it may refuses at once, and lets in whoever comes next when one of
         them goes: strangers are closed after two seconds.
         """
-        refused = ""
+        loop, refused = asyncio.get_running_loop(), ""
+        deadline = loop.time() + _CONNECT_SECONDS
         try:
-            async with asyncio.timeout(_CONNECT_SECONDS) as window:
-                # The client may take the end of the window for its own, and say why it was refused instead.
-                while not window.expired():
-                    try:
-                        return await cls._attempt(address, name)
-                    except (Error, ConnectionError) as failure:
-                        refused = str(failure) or type(failure).__name__
-                    await asyncio.sleep(_REFUSED_SECONDS)
+            while (left := deadline - loop.time()) > 0:
+                try:
+                    return await cls._attempt(address, name, left)
+                except (Error, ConnectionError) as failure:
+                    refused = str(failure) or type(failure).__name__
+                await asyncio.sleep(_REFUSED_SECONDS)
         except TimeoutError:
             pass
         except (OSError, ValueError) as failure:
@@ -68,21 +66,23 @@ class NatsLink:
         raise Away(refused) if refused else _silent(_CONNECT_SECONDS)
 
     @classmethod
-    async def _attempt(cls, address: str, name: str) -> NatsLink:
+    async def _attempt(cls, address: str, name: str, seconds: float) -> NatsLink:
         client, ended = _create(), asyncio.Event()
 
         async def note_end() -> None:
             ended.set()
 
         try:
-            await client.connect(
+            await connect(
+                client,
+                seconds,
                 address,
                 name=name,
                 token=token_for(address),
                 # We reconnect ourselves: only then is it known which events were on their way.
                 allow_reconnect=False,
                 max_reconnect_attempts=-1,
-                reconnect_time_wait=_AGAIN_SECONDS,  # type: ignore[arg-type]  # it is only slept
+                reconnect_time_wait=_AGAIN_SECONDS,
                 error_cb=_ignore,
                 closed_cb=note_end,
             )
@@ -161,16 +161,6 @@ async def _cancel(tasks: Iterable[asyncio.Task[object]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def close(client: Client) -> None:
-    """Ends the client in any state, within a second: its own `close` may wait for tasks of its own that are cancelled.
-
-    A client that never connected fails an assertion in `close`.
-    """
-    with contextlib.suppress(Error, OSError, AssertionError):
-        async with asyncio.timeout(_FAREWELL_SECONDS):
-            await client.close()
 
 
 async def _ignore(_failure: Exception) -> None:

@@ -19,7 +19,7 @@ from nats.js import JetStreamContext
 from nats.js.api import PubAck, StreamInfo
 from nats.js.errors import APIError, NotFoundError
 
-from services.common.bus.nats_link import close
+from services.common.bus.nats_client import close, connect
 from services.common.runtime import CannotStart
 from services.store.providers import jetstream_words as words
 from services.store.providers.jetstream_config import fault, wanted
@@ -128,17 +128,18 @@ class JetStreamLink:
                 end.set_result(None)
 
         try:
-            async with asyncio.timeout(_CONNECT_SECONDS):
-                await client.connect(
-                    **arguments,
-                    name="hopline store",
-                    allow_reconnect=False,  # else it would be unknown which messages were under way
-                    max_reconnect_attempts=-1,
-                    dont_randomize=True,
-                    reconnect_time_wait=1,
-                    error_cb=note,
-                    closed_cb=note_end,
-                )
+            await connect(
+                client,
+                _CONNECT_SECONDS,
+                **arguments,
+                name="hopline store",
+                allow_reconnect=False,  # else it would be unknown which messages were under way
+                max_reconnect_attempts=-1,
+                dont_randomize=True,
+                reconnect_time_wait=1,
+                error_cb=note,
+                closed_cb=note_end,
+            )
         except BaseException as failure:
             await close(client)
             if isinstance(failure, (Error, OSError, ValueError)):
