@@ -11,7 +11,7 @@ from services.common.ledger import encoding, reading
 from services.common.ledger.encoding import Mixture, Sealed
 from services.common.ledger.place import LedgerPlace, Peer
 from services.common.ledger.recorder import OFF
-from services.common.ledger.row_recorder import RowRecorder
+from services.common.ledger.row_recorder import RowRecorder, portions
 from services.rpc.ledger_pb2 import COPIED, DEAD_LETTERED, ENQUEUED, RECEIVED, SETTLED, TAKEN_OVER, LedgerBatch
 
 PLACES = [
@@ -156,6 +156,25 @@ def test_properties_travel_with_the_row_that_tells_of_their_messages() -> None:
     told.seal()
     assert [list(each.properties) for each in batches[0].identified] == [[b"a", b"b"]]
     assert not batches[1].identified
+
+
+@pytest.mark.parametrize("size", [0, 3, 500])
+def test_what_identifies_messages_stays_below_the_limit_of_nats(size: int) -> None:
+    """However many messages of how short names, and though each batch has their uids, and those of others."""
+    told, batches = recorder()
+    names, count = [bytes(size)] * 120_000, 0
+    for some in portions(names) * 2:
+        its = names[some]
+        told.identify("amqp-0-9", range(count, count + len(its)), its)
+        told.record(RECEIVED, PLACES[0], range(count, count + len(its)))
+        count += len(its)
+    told.seal()
+    assert max(batch.ByteSize() for batch in batches) < 1 << 19
+    identified = [uid for batch in batches for each in batch.identified for uid in each.uids]
+    assert identified == [*range(2 * len(names))]
+    for batch in batches:
+        rows = {uid for row in rows_of(batch) for uid in row[3]}
+        assert all(rows.issuperset(each.uids) for each in batch.identified)
 
 
 def test_a_connection_is_told_of_once_in_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
