@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -239,6 +241,23 @@ def test_a_mixture_of_long_places_stays_below_the_limit_of_nats() -> None:
     told.seal()
     assert sum(len(mixture.places) for batch in batches for mixture in batch.mixtures) == 4 * 5 * 300
     assert max(batch.ByteSize() for batch in batches) < 1 << 19
+
+
+def test_a_row_takes_no_longer_where_its_batch_has_many_places() -> None:
+    """A fanout to thousands of queues has so many: they are looked up, and not looked through for each row."""
+
+    class LookedUp(dict[int, int]):
+        def __iter__(self) -> Iterator[int]:
+            raise AssertionError("each is looked at")
+
+    draft = encoding.Draft(LedgerBatch(), 1)
+    row = encoding.Row(
+        1, RECEIVED, PLACES[0], [1, 2], "", "", 0, None, Mixture([(PLACES[0], "a"), (PLACES[1], "b")], b"\0\1")
+    )
+    ranges = encoding.ranges_of(row)
+    draft.add([row], [ranges])
+    draft._numbers = LookedUp(draft._numbers)
+    assert draft.fits([row], [ranges])
 
 
 def test_rows_that_are_too_many_for_a_batch_begin_the_next_one_together(monkeypatch: pytest.MonkeyPatch) -> None:
