@@ -128,9 +128,10 @@ class Timers:
 
     def _drop_orphans(self, partition: Partition) -> None:
         """Entries of queues that were deleted while nobody owned their partition; not of one that cannot be served."""
-        for queue_id in partition.notes.keys() - self._host.registry.definitions.keys():
+        definitions = self._host.registry.definitions
+        for queue_id in [each for each in partition.notes if each not in definitions]:
             partition.context.draft.drop_notes([place for _, place in partition.notes.pop(queue_id)])
-        for queue_id in partition.orphans.keys() - self._host.registry.definitions.keys():
+        for queue_id in [each for each in partition.orphans if each not in definitions]:
             entries = partition.orphans.pop(queue_id)
             _tell_orphaned(partition, entries)
             partition.context.forget(entries, NOBODYS, durable=True)

@@ -87,7 +87,7 @@ class KeptBodies:
         self.shared.close()
 
     def _take(self, uids: Sequence[int]) -> list[bytes]:
-        missing = set(uids) - self._bodies.keys()
+        missing = [uid for uid in uids if uid not in self._bodies]
         if missing or len(set(uids)) < len(uids):
             raise InternalError(f"the body of message {min(missing or uids)} is not kept, or is named twice")
         return self._drop(uids)

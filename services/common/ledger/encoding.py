@@ -236,7 +236,7 @@ def _text_of_keys(mixture: Mixture) -> int:
 def _text_of_bases(mixture: Mixture, known: Collection[int] = ()) -> int:
     """Characters of the places besides their keys; of those whose identities are `known` nothing has to be said."""
     bases = {id(base): base for base in map(_BASE, mixture.places)}
-    return sum([_wire(bases[each])[1] for each in bases.keys() - known])
+    return sum([_wire(base)[1] for identity, base in bases.items() if identity not in known])
 
 
 def parts(row: Row, ranges: Ranges) -> Iterator[tuple[Row, Ranges]]:

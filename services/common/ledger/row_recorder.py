@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence, Sized
+from itertools import accumulate
 
 from services.common.clock import epoch_ns
 from services.common.ledger.encoding import MOST_TEXT, Draft, Identified, Mixture, Row, Sealed, parts, ranges_of
@@ -12,7 +14,26 @@ from services.rpc.ledger_pb2 import LedgerBatch
 
 _ROWS_AT_ONCE = 50  # take some tenths of a millisecond to encode, for which the event loop is held up
 _ROWS_OF_BATCH = 2000
-_PROPERTIES_OF_BATCH = 256 << 10  # bytes
+_IDENTIFYING = 256 << 10  # bytes in a batch, with those …
+_AROUND = 11  # … of a uid, and in front of what identifies its message
+
+
+def portions(properties: Sequence[bytes]) -> Sequence[slice]:
+    """Of what identifies messages: a batch has room for each. Each is told, and then a row of its messages."""
+    if _size_of(properties, properties) <= _IDENTIFYING:
+        return (slice(None),)
+    ends = list(accumulate(map(_AROUND.__add__, map(len, properties))))
+    found, first = list[slice](), 0
+    while first < len(ends):
+        most = _IDENTIFYING + (ends[first - 1] if first else 0)
+        end = max(bisect_right(ends, most), first + 1)
+        found.append(slice(first, end))
+        first = end
+    return found
+
+
+def _size_of(uids: Sized, properties: Sequence[bytes]) -> int:
+    return sum(map(len, properties)) + _AROUND * len(uids)
 
 
 def _nothing() -> None:
@@ -84,10 +105,11 @@ class RowRecorder:
 
     def identify(self, message_format: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
         """As Recorder says."""
+        size = _size_of(uids, properties)
+        if self._properties + size > _IDENTIFYING:
+            self.seal()  # it waits for its own row, in the next batch
         self._identified.append(Identified(message_format, uids, properties))
-        self._properties += sum(map(len, properties))
-        if self._properties >= _PROPERTIES_OF_BATCH:
-            self.seal()
+        self._properties += size
 
     def seal(self) -> bool:
         """Ends the open batch; False when it has no rows."""

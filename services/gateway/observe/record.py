@@ -12,8 +12,9 @@ from services.common.ledger import stages
 from services.common.ledger.encoding import Mixture
 from services.common.ledger.place import Keyed, LedgerPlace, Peer
 from services.common.ledger.recorder import OFF, Recorder
+from services.common.ledger.row_recorder import portions
 from services.common.memo import Memo
-from services.common.message import format_named
+from services.common.message import MessageFormat, format_named
 from services.common.message.alike import are_alike, objects
 from services.common.message.facts import EXCHANGE, KEY, Facts
 from services.common.message.indexes import pick
@@ -144,15 +145,14 @@ class ClientRecord:
             self._bases.put(key, place, _PLACE + len(exchange) + len(place.queue))
         return place
 
-    def identify(self, name: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
-        """Messages have properties that may name them."""
-        message_format = format_named(name)
+    def names(self, its_format: MessageFormat, properties: Sequence[bytes]) -> Sequence[bytes]:
+        """What names the messages that have these: of each, or one of all, or nothing."""
         distinct = objects(properties)
-        if len(distinct) == 1:
-            if named := message_format.identifying(properties[0]):
-                self._recorder.identify(name, uids, [named])
-            return
-        names = message_format.identifying_of(properties)
+        names = [its_format.identifying(properties[0])] if len(distinct) == 1 else its_format.identifying_of(properties)
+        return names if any(names) else ()
+
+    def identify(self, name: str, uids: Sequence[int], names: Sequence[bytes]) -> None:
+        """Messages in the format of that name have these, as `names` gives them."""
         if all(names):
             if names:
                 self._recorder.identify(name, uids, names)
@@ -187,13 +187,23 @@ class Published:
         self._received(publish)
 
     def _received(self, publish: Publish) -> None:
-        properties, bodies = publish.properties, publish.bodies
-        self._record.identify(publish.kinds[0].facts.format, self._uids, properties)
-        if self._place:
-            self._record.record(ledger.RECEIVED, self._place, self._uids, size=weight(properties, bodies))
-        else:
-            sizes = list(map(add, map(len, properties), map(len, bodies)))
-            self._record.record_each(ledger.RECEIVED, Mixture(self._places, self._which, sizes), self._uids)
+        """In portions, where it is much that names the messages."""
+        properties, bodies, name = publish.properties, publish.bodies, publish.kinds[0].facts.format
+        names = self._record.names(format_named(name), properties)
+        for some in portions(names):
+            uids, its = self._uids[some], properties[some]
+            self._record.identify(name, uids, names[some])
+            if self._place:
+                self._record.record(ledger.RECEIVED, self._place, uids, size=weight(its, bodies[some]))
+            else:
+                sizes = list(map(add, map(len, its), map(len, bodies[some])))
+                self._record.record_each(ledger.RECEIVED, self._mixture(some, sizes), uids)
+
+    def _mixture(self, some: slice, sizes: Sequence[int]) -> Mixture:
+        which = self._which[some]
+        if isinstance(which, range):  # each has a place of its own
+            return Mixture(self._places[some], range(len(which)), sizes)
+        return Mixture(self._places, which, sizes)
 
     def _tell(self, stage: int, indexes: Sequence[int], reason: str = "") -> None:
         uids = pick(self._uids, indexes)

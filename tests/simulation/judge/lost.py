@@ -162,7 +162,7 @@ class Accounts:
         """One with its key may have come before it."""
         if (key := key_of_once(sent, queue)) is None:
             return False
-        facts, until = self._facts, self._facts.book(sent.host).bound(sent)
+        facts, until = self._facts, self._counts_by(sent)
         return any(
             other is not sent
             and other.host == sent.host
@@ -172,6 +172,12 @@ class Accounts:
             and queue.name in facts.routes(other).may
             for other in facts.history.sent.values()
         )
+
+    def _counts_by(self, sent: Sent) -> int:
+        """When its queues knew its key at the latest: of what is in a transaction, since its commit."""
+        if (its := sent.transaction) is None:
+            return self._facts.book(sent.host).bound(sent)
+        return its.answered if its.outcome == "committed" and its.answered is not None else NEVER
 
     def _may_die(self, sent: Sent, queue: Queue, copies: list[Delivered]) -> bool:
         """Whether the queue may have given it up by itself."""

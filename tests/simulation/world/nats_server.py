@@ -201,6 +201,8 @@ class _ClientEnd(_Side):
 class Client:
     """As nats.aio.client.Client."""
 
+    max_payload = 1 << 20
+
     def __init__(self, network: Network) -> None:
         self._network = network
         self._end: _ClientEnd | None = None

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from itertools import count
+from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
+from services.common.topology.slots import SlotId
 from services.queue import timers
 from services.queue.timers import Timers
+from services.rpc.router_pb2 import QueueDefinition
 from tests.support.queue_house import House
 
 
@@ -31,3 +36,21 @@ async def test_others_have_their_turn_between_two(house: House, monkeypatch: pyt
         monkeypatch.setattr(queue, "expire", noted)
     await Timers(host, lambda: True).tick(2)
     assert turns == looked == [1, 2, 3, 4, 5]
+
+
+async def test_queues_of_which_nothing_is_due(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are: each partition would look through all of them, as often as a message expires."""
+
+    class LookedUp(dict[SlotId, QueueDefinition]):
+        def __iter__(self) -> Iterator[SlotId]:
+            raise AssertionError("each is looked at")
+
+        def keys(self) -> Any:
+            return iter(self)
+
+    host = house.queues["queue-1"]._host
+    await house.declare("q")
+    monkeypatch.setattr(host.registry, "definitions", LookedUp(host.registry.definitions))
+    with capture_logs() as lines:
+        await Timers(host, lambda: True).tick(2)
+    assert not lines

@@ -29,3 +29,21 @@ def test_other_queues(told: Written) -> None:
     for each in sent:
         told.drain(each, "o")
     assert told.broken() == set()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "early", "broken"),
+    [("committed", True, set()), ("unknown", True, set()), ("unknown", False, set()), ("committed", False, {LOST})],
+)
+def test_the_commit_counts(told: Written, outcome: str, early: bool, broken: set[str]) -> None:
+    """What was said in a transaction has no key before: another one may come meanwhile, though this was routed."""
+    told.change("queue", queue="o", durable=True, arguments={"x-message-deduplication": True})
+    one = told.publish("m", "o", confirmed=False, headers={"x-deduplication-header": 7})
+    one.bound = told.history.tick()
+    if not early:
+        told.commit(one, outcome=outcome)
+    other = told.publish("n", "o", headers={"x-deduplication-header": 7})
+    if early:
+        told.commit(one, outcome=outcome)
+    told.drain(other, "o")
+    assert told.broken() == broken

@@ -34,6 +34,7 @@ from services.common.message.bounds import MOST_KEPT, MOST_READ
 from services.common.message.facts import Attributes
 from services.common.message.identities import Named, each
 from services.common.message.remembered import ENTRIES, LONGEST, remembered
+from services.common.question import LONGEST_ID
 from services.common.telemetry.context import SpanContext, parse
 
 NAME = "amqp-1-0"
@@ -57,6 +58,7 @@ _TEXTS = {
     "group-id": "group_id",
 }
 
+T = TypeVar("T")
 C = TypeVar("C", bound=composite.Composite)
 
 
@@ -245,8 +247,9 @@ class Amqp10Format:
         parts = _Parts(properties)
         its, context = parts.properties, _context(parts)
         annotation = {v.Symbol(_TRACEPARENT): context.traceparent()} if context else {}
-        named = Properties(message_id=its.message_id, correlation_id=its.correlation_id)
-        return _section(MESSAGE_ANNOTATIONS, annotation) + composite.write(named)
+        named = Properties(message_id=_askable(its.message_id), correlation_id=_askable(its.correlation_id))
+        some = annotation or named != Properties()
+        return _section(MESSAGE_ANNOTATIONS, annotation) + composite.write(named) if some else b""
 
     def identities(self, properties: bytes) -> Sequence[tuple[str, str]]:
         """As MessageFormat says; raises SyntaxFault."""
@@ -328,6 +331,11 @@ def _names(properties: bytes) -> list[tuple[str, str]]:
     if context := _context(parts):
         found.append(("trace_id", f"{context.trace_id:032x}"))
     return found
+
+
+def _askable(identity: T) -> T | None:
+    """An id, unless nobody can ask for it: it may be of any length."""
+    return identity if len(_text_of(identity) or "") <= LONGEST_ID else None
 
 
 @remembered

@@ -16,6 +16,7 @@ from services.common.errors import BrokerError, SyntaxFault
 from services.common.message import format_named
 from services.common.message.alike import are_alike
 from services.common.message.indexes import pick
+from services.common.question import LONGEST_ID
 from services.common.telemetry import conventions as c
 from services.common.telemetry.context import SpanContext, new_root
 from services.common.telemetry.rpc import client_span
@@ -213,7 +214,8 @@ def _span(request: Publish, index: int, pick: Pick, of_kind: Attributes, start: 
     attributes: Attributes = {**of_kind, c.BODY_SIZE: len(request.bodies[index]), c.RULE: pick.reason}
     for name, attribute in (("message-id", c.MESSAGE_ID), ("correlation-id", c.CONVERSATION_ID)):
         with suppress(SyntaxFault):
-            if text := format_named(facts.format).text(properties, name):
+            text = format_named(facts.format).text(properties, name) or ""
+            if 0 < len(text) <= LONGEST_ID:
                 attributes[attribute] = text
     context = asked.receive if asked else pick.parent.child() if pick.parent else new_root()
     return Span(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from services.common.budget import Budget
@@ -61,6 +63,18 @@ def test_bodies_take_their_places(kept: KeptBodies) -> None:
     assert kept.filled(_frame([2], [0]), []) == [_large(2)]
     with pytest.raises(InternalError, match="message 2 is not kept"):
         kept.filled(_frame([2], [0]), [])
+
+
+def test_a_body_takes_no_longer_where_many_are_kept(kept: KeptBodies) -> None:
+    """There may be thousands: they are looked up, and not looked through for each frame."""
+
+    class LookedUp(dict[int, bytes]):
+        def keys(self) -> Any:
+            raise AssertionError("each is looked at")
+
+    _keep(kept, _attempt(1, _large(1), _large(2)))
+    kept._bodies = LookedUp(kept._bodies)
+    assert kept.filled(_frame([2], [0]), []) == [_large(2)]
 
 
 def test_frames_that_name_nothing(kept: KeptBodies) -> None:

@@ -10,6 +10,7 @@ import nats
 import pytest
 from nats.js.errors import NotFoundError
 
+from services.common.bus.nats_link import NatsLink, TooLarge
 from services.common.config import Settings
 from services.common.ledger import stream
 from services.common.ledger.ledger import Ledger
@@ -20,6 +21,7 @@ from services.rpc.ledger_pb2 import ENQUEUED, LedgerBatch
 from tests.support.nats_server import NatsServer
 
 PLACE = LedgerPlace("/", queue="q")
+SUBJECT = stream.subject_of("queue", "queue-1-a")
 
 
 @pytest.fixture
@@ -142,6 +144,18 @@ async def test_what_is_too_large_is_given_up(server: NatsServer, tmp_path: Path)
     rows, gaps = heard(batches)
     assert (rows + ledger.given_up, [gap.rows for gap in gaps]) == (3, [ledger.given_up])
     assert ledger.given_up
+
+
+async def test_what_is_too_large_with_its_headers(server: NatsServer, tmp_path: Path) -> None:
+    """NATS ends the connection of whoever sends it, each time: it would be sent for ever."""
+    link = await NatsLink.connect(server.address, "one")
+    await link.set_up(lambda context: stream.ensure(context, Settings(data=tmp_path)))
+    headers = {stream.MESSAGE_ID: "queue-1-ä:1"}
+    line = len("NATS/1.0\r\nNats-Msg-Id: queue-1-ä:1\r\n\r\n".encode())
+    with pytest.raises(TooLarge):
+        await link.store(SUBJECT, bytes((1 << 20) - line + 1), headers)
+    await link.store(SUBJECT, bytes((1 << 20) - line), headers)
+    await link.close()
 
 
 async def test_without_a_bus_or_a_ledger_nothing_is_recorded(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from services.common.ledger import encoding, reading
 from services.common.ledger.encoding import Mixture, Sealed
 from services.common.ledger.place import LedgerPlace, Peer
 from services.common.ledger.recorder import OFF
-from services.common.ledger.row_recorder import RowRecorder
+from services.common.ledger.row_recorder import RowRecorder, portions
 from services.rpc.ledger_pb2 import COPIED, DEAD_LETTERED, ENQUEUED, RECEIVED, SETTLED, TAKEN_OVER, LedgerBatch
 
 PLACES = [
@@ -158,6 +160,25 @@ def test_properties_travel_with_the_row_that_tells_of_their_messages() -> None:
     assert not batches[1].identified
 
 
+@pytest.mark.parametrize("size", [0, 3, 500])
+def test_what_identifies_messages_stays_below_the_limit_of_nats(size: int) -> None:
+    """However many messages of how short names, and though each batch has their uids, and those of others."""
+    told, batches = recorder()
+    names, count = [bytes(size)] * 120_000, 0
+    for some in portions(names) * 2:
+        its = names[some]
+        told.identify("amqp-0-9", range(count, count + len(its)), its)
+        told.record(RECEIVED, PLACES[0], range(count, count + len(its)))
+        count += len(its)
+    told.seal()
+    assert max(batch.ByteSize() for batch in batches) < 1 << 19
+    identified = [uid for batch in batches for each in batch.identified for uid in each.uids]
+    assert identified == [*range(2 * len(names))]
+    for batch in batches:
+        rows = {uid for row in rows_of(batch) for uid in row[3]}
+        assert all(rows.issuperset(each.uids) for each in batch.identified)
+
+
 def test_a_connection_is_told_of_once_in_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
     """The peer of a connection is told with its first row in each hour, at any place; not with others."""
     told, batches = recorder()
@@ -220,6 +241,23 @@ def test_a_mixture_of_long_places_stays_below_the_limit_of_nats() -> None:
     told.seal()
     assert sum(len(mixture.places) for batch in batches for mixture in batch.mixtures) == 4 * 5 * 300
     assert max(batch.ByteSize() for batch in batches) < 1 << 19
+
+
+def test_a_row_takes_no_longer_where_its_batch_has_many_places() -> None:
+    """A fanout to thousands of queues has so many: they are looked up, and not looked through for each row."""
+
+    class LookedUp(dict[int, int]):
+        def __iter__(self) -> Iterator[int]:
+            raise AssertionError("each is looked at")
+
+    draft = encoding.Draft(LedgerBatch(), 1)
+    row = encoding.Row(
+        1, RECEIVED, PLACES[0], [1, 2], "", "", 0, None, Mixture([(PLACES[0], "a"), (PLACES[1], "b")], b"\0\1")
+    )
+    ranges = encoding.ranges_of(row)
+    draft.add([row], [ranges])
+    draft._numbers = LookedUp(draft._numbers)
+    assert draft.fits([row], [ranges])
 
 
 def test_rows_that_are_too_many_for_a_batch_begin_the_next_one_together(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from services.common.ledger.encoding import Mixture
 from services.common.ledger.place import LedgerPlace
+from services.common.ledger.reading import rows_of
+from services.common.ledger.row_recorder import RowRecorder
+from services.common.message.amqp_0_9.format import FORMAT
 from services.common.message.facts import Attributes, Facts
 from services.gateway.observe.record import ClientRecord
 from services.gateway.vocabulary import Kind, Publish
-from services.rpc.ledger_pb2 import CONFIRMED, RECEIVED, ROUTED
+from services.rpc.ledger_pb2 import CONFIRMED, RECEIVED, ROUTED, LedgerBatch
 from services.rpc.router_pb2 import QueueDefinition
 
 HERE = LedgerPlace("/", protocol="amqp", connection="1.1")
@@ -84,3 +88,29 @@ def test_each_message_is_told_of_where_it_went(
             expected.append((CONFIRMED, *where, "", uids[index]))
     assert sorted(heard.told) == sorted(expected)
     assert heard.bytes == sum(map(len, bodies)) + 2 * len(messages)
+
+
+@pytest.mark.parametrize("keys", [1, 2, 2000])
+def test_much_that_identifies_messages_stays_below_the_limit_of_nats(keys: int) -> None:
+    """As of some large reads in one turn, of messages with ids and headers: they are told of in portions."""
+    batches = list[LedgerBatch]()
+    recorder = RowRecorder("gateway", "g", lambda each: batches.append(LedgerBatch.FromString(each.payload)), later=id)
+    record = ClientRecord(recorder, HERE, QUEUES)
+    kinds = [Kind(Facts("/", "", f"k{number}", "amqp-0-9"), Attributes()) for number in range(keys)]
+    headers = FORMAT.with_headers(b"\0\0", {"h": "x" * 450})
+    properties = [FORMAT.with_text(headers, "message-id", f"m{number}") for number in range(2000)]
+    publish = Publish(1, (kinds * 2000)[:2000], properties, [b"12"] * 2000)
+    for first in range(0, 8000, 2000):
+        record.received(publish, range(first, first + 2000))
+    recorder.seal()
+    assert max(batch.ByteSize() for batch in batches) < 1 << 19
+    assert sum(sum(batch.bytes) for batch in batches) == 4 * (sum(map(len, properties)) + 2 * 2000)
+    assert [uid for batch in batches for each in batch.identified for uid in each.uids] == [*range(8000)]
+    told = {
+        uid: row.place.routing_key
+        for batch in batches
+        for row in rows_of(batch)
+        for first, last in row.uids
+        for uid in range(first, last + 1)
+    }
+    assert told == {uid: f"k{uid % 2000 % keys}" for uid in range(8000)}

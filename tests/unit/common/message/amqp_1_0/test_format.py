@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -184,6 +185,14 @@ def test_ids(given: Any, told: str) -> None:
 def test_nothing_to_find() -> None:
     """A message without ids and context needs nothing to be kept."""
     assert FORMAT.identifying(composite.write(Properties(subject="s")) + application(a="b")) == b""
+
+
+def test_an_id_that_nobody_can_ask_for_is_not_kept() -> None:
+    """It may be as large as a message, and batches of the ledger, in which it goes with those of others, may not."""
+    long = Properties(message_id="m" * 1025)
+    assert FORMAT.identifying(composite.write(long)) == b""
+    kept = FORMAT.identifying(composite.write(replace(long, correlation_id="c" * 1024)))
+    assert FORMAT.identities(kept) == [("correlation_id", "c" * 1024)]
 
 
 def test_long_properties_are_kept_short() -> None:
