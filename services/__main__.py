@@ -59,7 +59,10 @@ watching.add_to(app)
 
 @app.command()
 def up() -> None:
-    """Runs the whole stack on this machine until Ctrl-C."""
+    """Runs the whole stack on this machine until Ctrl-C.
+
+    Its settings are environment variables, such as HOPLINE_DATA and HOPLINE_AMQP_PORT: docs/settings.md has all.
+    """
     from services.common import log
     from services.supervisor.forks import Forks
     from services.supervisor.up import up as run_stack

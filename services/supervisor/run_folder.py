@@ -16,6 +16,7 @@ from services.common.streams.address import is_served
 from services.supervisor.notes import Notes
 
 _LONGEST_SOCKET = 107  # bytes, sockaddr_un.sun_path without its final zero
+_ANOTHER = "set HOPLINE_DATA, and HOPLINE_RUN, to folders that this user may write"
 _LAST_GASP = 3.0  # seconds after which the children of a killed supervisor are surely gone
 
 
@@ -23,13 +24,17 @@ class RunFolder:
     """Locks the data and run folders for as long as it is open; the kernel unlocks them for a process that dies."""
 
     def __init__(self, data: Path, run: Path) -> None:
-        """Creates both folders; raises CannotStart when another supervisor has one of them."""
+        """Creates both folders; raises CannotStart when it cannot, and when another supervisor has one of them."""
         self._run = run.absolute()
         self._locks: list[int] = []
         self.notes = Notes()
         for folder in sorted({data.absolute(), self._run}):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock(folder)
+            try:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._lock(folder)
+            except OSError as failure:
+                self._unlock()
+                raise CannotStart(f"{folder} cannot be used: {failure.strerror}; {_ANOTHER}") from failure
         self._forget_programs()  # of a supervisor that was killed
         self.note_pid("supervisor", os.getpid())
 

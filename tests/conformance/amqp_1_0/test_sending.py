@@ -9,7 +9,7 @@ import pytest
 from services.common.errors import NotFound, Unavailable
 from services.common.message.amqp_1_0 import composite
 from services.common.message.amqp_1_0 import values as v
-from services.common.message.amqp_1_0.sections import Header, Properties
+from services.common.message.amqp_1_0.sections import NULL, Header, Properties
 from services.gateway import answers, outcomes
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.incoming_link import CREDIT
@@ -206,6 +206,13 @@ def test_no_message() -> None:
     assert rejected.state.error.condition == "amqp:decode-error"
     assert book.does(0, transfer(1, settled=True), b"garbage") == []
     assert published(book.says(0, transfer(2), data()))
+
+
+def test_no_body() -> None:
+    """Section 3.2 wants a body; proton leaves out one that is null, so a message without any has that one."""
+    book = Playbook().sender()
+    before = bytes.fromhex("0053704500537345")  # as proton writes Message(): an empty header, empty properties
+    assert published(book.says(0, transfer(0), before)) == [("", "q", NULL)]
 
 
 def test_credit() -> None:

@@ -27,6 +27,16 @@ def test_one_supervisor_for_sockets_too(tmp_path: Path) -> None:
         RunFolder(tmp_path / "b", tmp_path / "run")
 
 
+def test_no_folder(tmp_path: Path) -> None:
+    """What cannot be a folder is named, with what to do; nothing stays locked."""
+    (tmp_path / "file").touch()
+    for data, run in ((tmp_path / "file" / "data", tmp_path / "run"), (tmp_path, tmp_path / "file")):
+        with pytest.raises(CannotStart, match=f"{tmp_path}/file.* cannot be used.*HOPLINE_DATA"):
+            RunFolder(data, run)
+    with RunFolder(tmp_path, tmp_path / "run"):
+        pass
+
+
 def test_pid_files(tmp_path: Path) -> None:
     """The supervisor's own pid is on file while it runs, and no pid file stays."""
     run = tmp_path / "run"

@@ -125,13 +125,21 @@ def _assemble(properties: bytes, spans: Spans, replaced: Mapping[int, bytes | No
     return b"".join(parts)
 
 
-def compose(texts: Mapping[str, str | bytes], headers: Mapping[str, Any], *, persistent: bool, priority: int) -> bytes:
-    """Properties of these; texts that are too long for a property are left out."""
+def compose(
+    texts: Mapping[str, str | bytes],
+    headers: Mapping[str, Any],
+    *,
+    persistent: bool,
+    priority: int,
+    timestamp: int | None = None,
+) -> bytes:
+    """Properties of these, `timestamp` in seconds; texts that are too long for a property are left out."""
     fields: dict[int, bytes | None] = {
         BITS[name]: _short_string(text) for name, text in texts.items() if len(_raw(text)) <= _LONGEST_TEXT
     }
     fields[DELIVERY_MODE] = bytes((2 if persistent else 1,))
     fields[PRIORITY] = bytes((priority,)) if priority else None
+    fields[BITS["timestamp"]] = None if timestamp is None else timestamp.to_bytes(8, "big")
     fields[HEADERS] = field_table.encode(headers) if headers else None
     return _assemble(b"", {}, fields)
 

@@ -40,6 +40,7 @@ from services.common.telemetry.context import SpanContext, parse
 NAME = "amqp-1-0"
 
 _USUAL_PRIORITY = 4  # section 3.2.1
+_NULL = 0x40  # its constructor (1.6.1)
 _OF_TEXT = (0xA, 0xB)  # the upper halves of the constructors of octets and text (1.6.19 to 1.6.21)
 _USER_ID = 1  # its place among the fields of the properties section
 _IDENTITIES = ("message_id", "correlation_id")
@@ -172,7 +173,9 @@ def _text_of(value: object) -> str | None:
 
 
 def _octets(body: bytes, section: Section) -> bytes | None:
-    """Of a section that is text or bytes. No other is looked into: it may have any number of values."""
+    """Of a section that is text, bytes or null. No other is looked into: it may have any number of values."""
+    if body[section.value] == _NULL:
+        return b""
     if body[section.value] >> 4 not in _OF_TEXT:
         return None
     value = decode(body[section.value : section.end])
@@ -273,7 +276,7 @@ class Amqp10Format:
             return None
 
     def content(self, body: bytes) -> bytes:
-        """As MessageFormat says: of data, or of a value that is text or bytes; else all of it as it came."""
+        """As MessageFormat says: of data, or of a value that is text, bytes or null; else all of it as it came."""
         try:
             parts = [_octets(body, each) for each in sections(body) if each.code in (DATA, VALUE)]
         except BrokerError:

@@ -131,15 +131,14 @@ def _descriptor(data: bytes, position: int) -> tuple[int, int]:
 def split(message: bytes) -> tuple[bytes, bytes]:
     """What stands before a message's body, and body and footer: properties and body of a broker's message.
 
-    Delivery annotations are left out: they are for who is told them, not for who comes next (section 3.2.2). Raises
-    SyntaxFault for what is no message; one without a body is none (section 3.2). Raises PreconditionFailed for one
-    that nobody could read at once.
+    Delivery annotations are left out: they are for who is told them, not for who comes next (section 3.2.2). A body
+    that is not there is null: section 3.2 wants one, but proton, which most clients use, leaves out one that is null.
+    Raises SyntaxFault for what is no message, PreconditionFailed for one that nobody could read at once.
     """
     found = sections(message)
-    body = next((each for each in found if each.code in _BODY), None)
-    if body is None:
-        raise SyntaxFault("a message without a body")
+    rest = next((each for each in found if each.code >= DATA), None)
+    start, null = (rest.start, b"" if rest.code in _BODY else NULL) if rest else (len(message), NULL)
     before = [each for each in found if each.code < DATA and each.code != DELIVERY_ANNOTATIONS]
-    if body.start > LITTLE and has_many(message, [each.value for each in before], MOST_SENT):
+    if start > LITTLE and has_many(message, [each.value for each in before], MOST_SENT):
         raise PreconditionFailed(f"a message of more than {MOST_SENT} values in front of its body")
-    return b"".join([message[each.start : each.end] for each in before]), message[body.start :]
+    return b"".join([message[each.start : each.end] for each in before]), null + message[start:]

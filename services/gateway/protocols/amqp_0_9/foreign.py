@@ -10,6 +10,7 @@ from services.common.message import MessageFormat, amqp_0_9, field_table, format
 from services.common.message.facts import Facts
 from services.common.message.remembered import remembered
 
+_LARGEST = (1 << 63) - 1
 _TEXTS = ("content-type", "content-encoding", "correlation-id", "reply-to", "message-id", "type", "user-id")
 
 
@@ -30,7 +31,34 @@ def _properties(facts: Facts, properties: bytes) -> bytes:
     texts, headers = _texts(its, properties), _headers(its, properties)
     if facts.ttl_ms is not None:
         texts["expiration"] = str(facts.ttl_ms)
-    return amqp_0_9.compose(texts, field_table.tellable(headers), persistent=facts.persistent, priority=facts.priority)
+    return amqp_0_9.compose(
+        texts,
+        field_table.tellable({name: _in_field(value) for name, value in headers.items()}),
+        persistent=facts.persistent,
+        priority=facts.priority,
+        timestamp=_seconds(its, properties),
+    )
+
+
+def _seconds(its: MessageFormat, properties: bytes) -> int | None:
+    """Since 1970; None before that, for which class basic has no room, and of what cannot be read."""
+    try:
+        ms = its.timestamp_ms(properties)
+    except SyntaxFault:
+        return None
+    return None if ms is None or ms < 0 else ms // 1000
+
+
+def _in_field(value: Any) -> Any:  # noqa: ANN401 - any value
+    """A value as fields have it: integers are signed; a larger one, which clients would read as a time, is text."""
+    match value:
+        case int() if value > _LARGEST:
+            return str(value)
+        case list():
+            return [_in_field(each) for each in value]
+        case Mapping():
+            return {name: _in_field(each) for name, each in value.items()}
+    return value
 
 
 def _texts(its: MessageFormat, properties: bytes) -> dict[str, str | bytes]:

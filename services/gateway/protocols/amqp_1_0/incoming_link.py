@@ -8,7 +8,7 @@ from services.common.errors import BrokerError, NotImplementedHere
 from services.common.message import LONGEST_NAME
 from services.common.message.amqp_1_0 import values as v
 from services.common.message.amqp_1_0.format import FORMAT
-from services.common.message.amqp_1_0.sections import NULL, split
+from services.common.message.amqp_1_0.sections import split
 from services.common.message.bounds import LITTLE
 from services.common.message.facts import facts_of
 from services.gateway.answers import QueueDeclared
@@ -254,10 +254,7 @@ class IncomingLink(Link):
             kind = self._kind(parts[0])
         except BrokerError as error:
             self.session.peer.effort += MOST_EFFORT  # much of it may have been looked at
-            if (whole := self._whole(message)) is not None:
-                self._publish(first, hears, whole)
-            else:
-                publications.refuse(first.delivery_id, hears, error, transaction)
+            publications.refuse(first.delivery_id, hears, error, transaction)
         else:
             if len(parts[0]) > LITTLE:
                 self.session.peer.effort += len(parts[0]) // _BYTES_PER_MICROSECOND
@@ -268,11 +265,6 @@ class IncomingLink(Link):
         if self._settled:
             return Hears.NOTHING
         return Hears.OUTCOME if first.rcv_settle_mode == SECOND else Hears.SETTLED
-
-    def _whole(self, message: bytes) -> bytes | None:
-        """Of a request to the management node, which need not have a body: proton leaves out one that is null."""
-        is_request = self._key == MANAGEMENT and not self._exchange
-        return message + NULL if is_request and not message.endswith(NULL) else None
 
     def _kind(self, properties: bytes) -> Kind:
         text = self._key if self._key is not None else FORMAT.text(properties, "type") or ""

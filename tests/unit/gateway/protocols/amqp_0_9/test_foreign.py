@@ -10,7 +10,15 @@ from services.common.message import amqp_0_9
 from services.common.message.amqp_1_0 import composite
 from services.common.message.amqp_1_0 import values as v
 from services.common.message.amqp_1_0.encode import encode
-from services.common.message.amqp_1_0.sections import APPLICATION_PROPERTIES, DATA, SEQUENCE, VALUE, Header, Properties
+from services.common.message.amqp_1_0.sections import (
+    APPLICATION_PROPERTIES,
+    DATA,
+    MESSAGE_ANNOTATIONS,
+    SEQUENCE,
+    VALUE,
+    Header,
+    Properties,
+)
 from services.common.message.facts import Facts
 from services.gateway.protocols.amqp_0_9.foreign import native
 
@@ -38,6 +46,29 @@ def test_properties() -> None:
     assert body == b"body"
 
 
+def test_times() -> None:
+    """A creation time (part 3, 3.2.4) is in milliseconds, a timestamp (4.2.5.4) in whole seconds since 1970."""
+    told = [
+        amqp_0_9.FORMAT.text(
+            native([THEIRS], [composite.write(Properties(creation_time=ms))], [b""])[0][0], "timestamp"
+        )
+        for ms in (1_500_000_000_999, 0, -1, None)
+    ]
+    assert told == ["1500000000", "0", None, None]
+
+
+def test_large_numbers() -> None:
+    """An integer that is too large for a field is its text: as a field of times, clients could not read the message."""
+    said = {"most": v.ULong(2**64 - 1), "over": v.ULong(2**63), "in": v.ULong(2**63 - 1), "least": v.Long(-(2**63))}
+    ours = {v.Symbol("x-hopline-x"): [v.ULong(2**63), {"in": v.ULong(2**63)}]}
+    raw = section(MESSAGE_ANNOTATIONS, ours) + section(APPLICATION_PROPERTIES, said)
+    [properties], _ = native([THEIRS], [raw], [b""])
+    told = dict(amqp_0_9.FORMAT.headers(properties))
+    nested = told.pop("x-hopline-x", None)
+    assert told == {"most": str(2**64 - 1), "over": str(2**63), "in": 2**63 - 1, "least": -(2**63)}
+    assert nested in (None, [str(2**63), {"in": str(2**63)}])
+
+
 def test_binary_ids() -> None:
     """They are bytes in both protocols (part 3, 3.2.13), and are the same again where they came from."""
     raw = composite.write(Properties(b"m\xff", b"guest", correlation_id=b"\xff\0"))
@@ -53,6 +84,7 @@ def test_binary_ids() -> None:
         (section(DATA, b"a") + section(DATA, b"b"), b"ab"),
         (section(VALUE, "text"), b"text"),
         (section(VALUE, b"bytes"), b"bytes"),
+        (section(VALUE, None), b""),
         (section(VALUE, 5), section(VALUE, 5)),
         (section(SEQUENCE, [1]), section(SEQUENCE, [1])),
         (b"garbage", b"garbage"),
