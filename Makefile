@@ -54,7 +54,7 @@ CHAOS_SEED := 108255
 PAIRWISE := --numprocesses 2 --dist loadfile
 
 test:
-	$(MAKE) --jobs 6 --keep-going $(BESIDE) test-stacks test-containers $(CONTRACT) $(UNITS) test-others test-spark test-histories
+	$(MAKE) --jobs 6 --keep-going $(BESIDE) test-stacks test-containers $(CONTRACT) $(UNITS) test-spark test-others test-histories
 	$(BIN)/pytest -q --durations 3 $(STEADY)
 
 # What other lines say is shown at the end of each part: that of stacks tells how far it is meanwhile.
