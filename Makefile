@@ -10,7 +10,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 # What Python has compiled is kept: hundreds of processes that tests start would each compile the broker again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-stacks test-containers test-spark test-histories test-others lint check bench doors suites fuzz explore chaos stores fates upgrade simulate simulate-mutants format images compose-up clean
+.PHONY: run tools test test-stacks test-containers test-spark test-histories test-others lint check bench doors suites fuzz explore chaos stores fates upgrade simulate simulate-mutants format images compose-up clean
 
 # What the broker itself needs.
 $(BROKER): $(SOURCES)
@@ -25,19 +25,20 @@ $(TOOLS): $(BROKER)
 	$(PIP) --editable '.[test,check,bench,analytics]'
 	touch $@
 
-# By its name alone.
+# By their names alone.
 $(VENV): $(BROKER)
+tools: $(TOOLS)
 
 run: $(BROKER)
 	$(BIN)/hopline up
 
-# Three steps, each of which has enough to do at once that two cores are busy.
-# First what needs no stack: six folders at once, the longest first, by a process each, without those in them that are
-# named here too. Workers that share all of them would each import all of them.
-# Then four lines: whole stacks, one after the other, which wait half of the time; containers, then clients of other
-# projects, then stacks that are killed while Spark and look-ups account for every message; and what only computes, with
-# what time is left: all of Spark in one process, as a second Java would learn all of it again, and histories. `nice` does
-# not reach containers, which are another control group: they have their share beside what computes.
+# All lines begin in this order, so many at once that two cores are busy to the end; each by itself waits half of the time.
+# Whole stacks, two at once; containers, then clients of other projects, then stacks that are killed while Spark and
+# look-ups account for every message: these two lines take longest. Beside them go folders that need no stack, the longest
+# first, by a process each, without those in them that are named here too: workers that share all of them would each import
+# all of them. What only computes comes last, with what time is left: all of Spark in one process, as a second Java would
+# learn all of it again, and histories. `nice` does not reach containers, which are another control group: they have their
+# share beside what computes. CI adds the linters (BESIDE=lint), and images are built meanwhile.
 # Steady traffic is last and by itself, since it looks for what is slow.
 CONTRACT := tests/contract/gateway tests/contract
 UNITS := $(addprefix tests/unit/,store mgmt common mgmt/tree queue gateway mgmt/rabbitmq)
@@ -50,31 +51,30 @@ KILLED := tests/fates/test_fates.py
 CONTAINERS := tests/compose tests/chaos
 BY_HAND := tests/upgrade
 CHAOS_SEED := 108255
-TOGETHER := --jobs 6 --keep-going --output-sync=target
 PAIRWISE := --numprocesses 2 --dist loadfile
 
-test: $(TOOLS)
-	$(MAKE) $(TOGETHER) $(CONTRACT) $(UNITS) test-others
-	$(MAKE) --jobs 4 test-stacks test-containers test-spark test-histories
+test:
+	$(MAKE) --jobs 6 --keep-going $(BESIDE) test-stacks test-containers $(CONTRACT) $(UNITS) test-spark test-others test-histories
 	$(BIN)/pytest -q --durations 3 $(STEADY)
+
+# What other lines say is shown at the end of each part: that of stacks tells how far it is meanwhile.
+AT_ITS_END = @said=$$(mktemp); $(1) >$$said 2>&1; status=$$?; cat $$said; rm $$said; exit $$status
 
 # Queues wait for most of the time: for leases, and for those who go away.
 tests/unit/queue: WORKERS := --numprocesses 3 --dist loadfile
 
 .PHONY: $(CONTRACT) $(UNITS)
 $(CONTRACT) $(UNITS): $(TOOLS)
-	$(BIN)/pytest -q $(WORKERS) $(addprefix --ignore=,$(filter $@/%,$(CONTRACT) $(UNITS))) $@
+	$(call AT_ITS_END,$(BIN)/pytest -q $(WORKERS) $(addprefix --ignore=,$(filter $@/%,$(CONTRACT) $(UNITS))) $@)
 
 test-others: $(TOOLS)
-	$(BIN)/pytest -q $(addprefix --ignore=,$(UNITS)) tests/unit tests/conformance
+	$(call AT_ITS_END,$(BIN)/pytest -q $(addprefix --ignore=,$(UNITS)) tests/unit tests/conformance)
 
 test-stacks: $(TOOLS)
-	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(SPARK) $(HISTORIES) tests/fates $(CONTAINERS) $(BY_HAND))
+	$(BIN)/pytest -q $(PAIRWISE) --no-loadscope-reorder --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(SPARK) $(HISTORIES) tests/fates $(CONTAINERS) $(BY_HAND))
 
-# What the other three lines say is shown at the end of each part: the first tells how far it is meanwhile.
-AT_ITS_END = @said=$$(mktemp); $(1) >$$said 2>&1; status=$$?; cat $$said; rm $$said; exit $$status
-
-test-containers: $(TOOLS)
+test-containers: IMAGES := postgres
+test-containers: $(TOOLS) images
 	$(call AT_ITS_END,HOPLINE_CHAOS_SEED=$${HOPLINE_CHAOS_SEED:-$(CHAOS_SEED)} $(BIN)/pytest -q --durations 5 $(CONTAINERS))
 	$(call AT_ITS_END,$(BIN)/pytest -q $(PAIRWISE) $(CLIENTS))
 	$(call AT_ITS_END,$(BIN)/pytest -q --durations 3 $(KILLED))
@@ -92,7 +92,7 @@ lint: $(TOOLS)
 	$(BIN)/lint-imports
 
 check: lint
-	$(MAKE) $(TOGETHER) $(UNITS) test-others
+	$(MAKE) --jobs 6 --keep-going $(UNITS) test-others
 
 format: $(TOOLS)
 	$(BIN)/ruff format .

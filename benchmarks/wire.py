@@ -82,7 +82,7 @@ def acknowledge(delivery_tag: int) -> bytes:
     return method(CHANNEL, 60, 80, struct.pack(">QB", delivery_tag, 1))
 
 
-def frame_length(data: bytes | memoryview, offset: int) -> int:
+def frame_length(data: bytes | bytearray | memoryview, offset: int) -> int:
     """Length of the frame that starts at `offset`, or 0 when too little of it has arrived to tell."""
     if len(data) < offset + 7:
         return 0

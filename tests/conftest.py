@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import signal
 import tempfile
@@ -48,3 +49,9 @@ os.environ["XDG_CONFIG_HOME"] = _configuration.name
 # A shell has what it starts in the background ignore Ctrl-C, and all that this starts: tests send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: no collection of garbage needs to look through it again."""
+    gc.collect()
+    gc.freeze()

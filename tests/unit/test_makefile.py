@@ -29,6 +29,14 @@ def test_every_test_once() -> None:
     assert counts == Counter(file for file in _files("tests") if not file.startswith(BY_HAND))
 
 
+def test_linters_in_ci() -> None:
+    """What CI calls runs each of the linters once, beside the tests."""
+    [command] = re.findall(r"^run_make (test .*)", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+    ran = make("--dry-run", *command.split())
+    linters = "ruff format --check", "ruff check", "mypy", "lint-imports"
+    assert {linter: ran.count(f"bin/{linter}") for linter in linters} == dict.fromkeys(linters, 1)
+
+
 def _files(*places: str) -> list[str]:
     every = (file.relative_to(ROOT).as_posix() for file in (ROOT / "tests").rglob("test_*.py"))
     return [file for file in every if any(f"{file}/".startswith(f"{place}/") for place in places)]
