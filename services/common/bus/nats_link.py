@@ -11,6 +11,8 @@ from nats.errors import Error, MaxPayloadError
 from nats.js import JetStreamContext
 
 from services.common.bus.address import token_for
+from services.common.clock import monotonic
+from services.common.runtime import within
 
 _CONNECT_SECONDS = 2.0
 _AGAIN_SECONDS = 0.2  # between the attempts of one `connect` where nobody listens …
@@ -51,16 +53,14 @@ class NatsLink:
         A server that has as many connections as it may refuses at once, and lets in whoever comes next when one of
         them goes: strangers are closed after two seconds.
         """
-        refused = ""
+        refused, until = "", monotonic() + _CONNECT_SECONDS
         try:
-            async with asyncio.timeout(_CONNECT_SECONDS) as window:
-                # The client may take the end of the window for its own, and say why it was refused instead.
-                while not window.expired():
-                    try:
-                        return await cls._attempt(address, name)
-                    except (Error, ConnectionError) as failure:
-                        refused = str(failure) or type(failure).__name__
-                    await asyncio.sleep(_REFUSED_SECONDS)
+            while (left := until - monotonic()) > 0:
+                try:
+                    return await cls._attempt(left, address, name)
+                except (Error, ConnectionError) as failure:
+                    refused = str(failure) or type(failure).__name__
+                await asyncio.sleep(_REFUSED_SECONDS)
         except TimeoutError:
             pass
         except (OSError, ValueError) as failure:
@@ -68,14 +68,14 @@ class NatsLink:
         raise Away(refused) if refused else _silent(_CONNECT_SECONDS)
 
     @classmethod
-    async def _attempt(cls, address: str, name: str) -> NatsLink:
+    async def _attempt(cls, seconds: float, address: str, name: str) -> NatsLink:
         client, ended = _create(), asyncio.Event()
 
         async def note_end() -> None:
             ended.set()
 
         try:
-            await client.connect(
+            connecting = client.connect(
                 address,
                 name=name,
                 token=token_for(address),
@@ -86,6 +86,7 @@ class NatsLink:
                 error_cb=_ignore,
                 closed_cb=note_end,
             )
+            await within(seconds, connecting)
         except BaseException:
             await close(client)
             raise

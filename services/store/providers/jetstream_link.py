@@ -20,7 +20,7 @@ from nats.js.api import PubAck, StreamInfo
 from nats.js.errors import APIError, NotFoundError
 
 from services.common.bus.nats_link import close
-from services.common.runtime import CannotStart
+from services.common.runtime import CannotStart, within
 from services.store.providers import jetstream_words as words
 from services.store.providers.jetstream_config import fault, wanted
 from services.store.providers.jetstream_url import Url
@@ -128,17 +128,17 @@ class JetStreamLink:
                 end.set_result(None)
 
         try:
-            async with asyncio.timeout(_CONNECT_SECONDS):
-                await client.connect(
-                    **arguments,
-                    name="hopline store",
-                    allow_reconnect=False,  # else it would be unknown which messages were under way
-                    max_reconnect_attempts=-1,
-                    dont_randomize=True,
-                    reconnect_time_wait=1,
-                    error_cb=note,
-                    closed_cb=note_end,
-                )
+            connecting = client.connect(
+                **arguments,
+                name="hopline store",
+                allow_reconnect=False,  # else it would be unknown which messages were under way
+                max_reconnect_attempts=-1,
+                dont_randomize=True,
+                reconnect_time_wait=1,
+                error_cb=note,
+                closed_cb=note_end,
+            )
+            await within(_CONNECT_SECONDS, connecting)
         except BaseException as failure:
             await close(client)
             if isinstance(failure, (Error, OSError, ValueError)):
