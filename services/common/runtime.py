@@ -101,6 +101,22 @@ async def end(running: Iterable[asyncio.Task[Any]]) -> None:
         await asyncio.wait(running, timeout=_CANCEL_AGAIN)
 
 
+async def within(seconds: float, work: Coroutine[Any, Any, _T]) -> _T:
+    """The result of `work`; raises TimeoutError where that takes longer.
+
+    As asyncio.timeout, but for what libraries do: that cancels once, and a library which swallows it is waited for.
+    """
+    task = asyncio.get_running_loop().create_task(work)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    try:
+        await asyncio.wait({task}, timeout=seconds)
+    finally:
+        await end({task})
+    if task.cancelled():
+        raise TimeoutError
+    return task.result()
+
+
 async def shielded(work: asyncio.Future[_T]) -> _T:
     """The result of `work`, which goes on if its caller is cancelled; its failure is then ignored."""
     work.add_done_callback(lambda done: done.cancelled() or done.exception())

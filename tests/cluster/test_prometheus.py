@@ -77,7 +77,7 @@ def test_increases_are_right_across_restarts(ask: Ask, stack: Stack, name: str) 
     wait_until(
         lambda: _number(ask, "sum(hopline_up)") == len(SERVICES) - 1, 60, "all that say what they count"
     )  # not NATS
-    assert _number(ask, 'count(up{job="hopline"} == 1)') == 1
+    wait_until(lambda: _number(ask, 'count(up{job="hopline"} == 1)') == 1, 60, "a scrape that was answered in time")
     with closing(pika.BlockingConnection(pika.ConnectionParameters(stack.address.host, stack.address.port))) as client:
         channel = client.channel()
         channel.confirm_delivery()

@@ -6,11 +6,9 @@ HOPLINE_TEST_SECONDS says how much older the backup is than that (0).
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +19,6 @@ from tests.support.interop_pika import connected
 from tests.support.stack import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pika.adapters.blocking_connection import BlockingChannel
 
     from tests.support.stack import Stack
@@ -92,19 +88,6 @@ def hopline(stack: Stack, *arguments: str) -> str:
     return ended.stdout
 
 
-@contextmanager
-def store_away(stack: Stack) -> Iterator[None]:
-    """The store dies, and is not started again before the end."""
-    supervisor, store = stack.pids()[0], stack.pid("store")
-    os.kill(supervisor, signal.SIGSTOP)
-    try:
-        stack.kill("store")
-        yield
-    finally:
-        os.kill(supervisor, signal.SIGCONT)
-    stack.wait_until_replaced("store", store)
-
-
 @pytest.mark.timeout(180 + 3 * SECONDS)
 def test_the_broker_lives_on(stack: Stack, name: str, tmp_path: Path) -> None:
     """Under load, with clients that stay: all from before the backup is there, once, and no client sees an error.
@@ -134,7 +117,7 @@ def test_the_broker_lives_on(stack: Stack, name: str, tmp_path: Path) -> None:
         load.wait_for(20)
         publish(channel, name, b"late")
         lately = load.confirmed[-1]
-        with store_away(stack):
+        with stack.without("store"):
             hopline(stack, "store", "verify", str(backup))
             restored = hopline(stack, "store", "restore", str(backup), "--to", str(stack.data), "--replace")
         assert "messages confirmed in between are not here" in restored

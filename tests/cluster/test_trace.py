@@ -70,6 +70,11 @@ def _reject_and_accept(connection: pika.BlockingConnection, name: str) -> None:
     channel.close()
 
 
+def _stages(trace: Trace) -> set[str]:
+    """What is on record of the message that was published."""
+    return {step.stage for step in trace.journeys[0].messages[0].steps}
+
+
 def _address(connection: pika.BlockingConnection) -> str:
     """The client's own end of its socket."""
     host, port, *_ = connection._impl._transport._sock.getsockname()
@@ -100,6 +105,8 @@ def test_whole_way(hopline: Hopline, connection: pika.BlockingConnection, name: 
     _declare(connection, name)
     _reject_and_accept(connection, name)
     wait_until(lambda: "\nended: accepted" in hopline.run("trace", f"{name}-1").stdout, SECONDS, "a whole way")
+    by_gateway = {"received", "routed", "confirmed", "sent"}  # which tells it by itself, sooner or later than its owner
+    wait_until(lambda: by_gateway <= _stages(hopline.trace(f"{name}-1")), SECONDS, "what its gateway tells")
     trace = hopline.trace(f"{name}-1")
     [published, dead] = trace.journeys[0].messages
     stages = [(step.stage, step.outcome or step.reason) for step in published.steps if step.service == "queue"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pika
@@ -56,15 +57,19 @@ def test_rejected(channel: BlockingChannel, name: str) -> None:
 def test_a_dead_letter_queue_of_its_own(channel: BlockingChannel, name: str) -> None:
     """x-qpid-dlq-enabled: what is rejected goes to the _DLQ, as the dead letter that it is; what expires is gone."""
     channel.queue_declare(name, durable=True, arguments={"x-qpid-dlq-enabled": True, "x-message-ttl": 300})
+    tags: list[int] = []
+    channel.basic_qos(prefetch_count=1)
+    channel.basic_consume(name, lambda _channel, method, *_: tags.append(method.delivery_tag), consumer_tag="waits")
     channel.basic_publish("", name, b"bad")
-    method, _, _ = next(channel.consume(name, inactivity_timeout=10))
+    while not tags:  # it is there before its time is over, since who gets it waits
+        channel.connection.process_data_events(1)
     channel.basic_publish("", name, b"late")
-    channel.basic_reject(method.delivery_tag, requeue=False)
-    channel.cancel()
+    channel.connection.sleep(1)
+    channel.basic_cancel("waits")
+    assert is_empty(channel, name)
+    channel.basic_reject(tags[0], requeue=False)
     message = fetch(channel, f"{name}_DLQ")
     assert (message.body, death(message)) == (b"bad", ("rejected", name, 1, "", [name]))
-    channel.connection.sleep(1)
-    assert is_empty(channel, name)
     channel.queue_delete(name)
     assert is_empty(channel, f"{name}_DLQ")
     channel.queue_delete(f"{name}_DLQ")
@@ -137,9 +142,10 @@ def test_retry_loop_counts(channel: BlockingChannel, name: str) -> None:
 def test_queue_expires(channel: BlockingChannel, name: str) -> None:
     """An unused queue with x-expires is deleted."""
     queue = channel.queue_declare(name, arguments={"x-expires": 200}).method.queue
-    channel.connection.process_data_events(time_limit=1)
     returned: list[object] = []
     channel.add_on_return_callback(lambda *returns: returned.append(returns))
-    channel.basic_publish("", queue, b"nobody", mandatory=True)
-    channel.connection.process_data_events(time_limit=1)
+    give_up = time.monotonic() + 30
+    while not returned and time.monotonic() < give_up:  # what is published is no use of it
+        channel.basic_publish("", queue, b"nobody", mandatory=True)
+        channel.connection.process_data_events(time_limit=0.2)
     assert returned

@@ -12,6 +12,7 @@ from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.first_user import GUEST
 from services.common.grpc_server import Server
+from services.common.limits import VIRTUAL_HOST, Subject
 from services.gateway.service import Service as GatewayService
 from services.mgmt.access.grants import Grants
 from services.mgmt.beginning import begin
@@ -22,6 +23,7 @@ from services.router.service import Service as RouterService
 from services.rpc.mgmt_pb2_grpc import MgmtServicer, add_MgmtServicer_to_server
 from tests.support.amqp_client import AmqpClient
 from tests.support.ports import free_port
+from tests.support.programs import until
 from tests.support.queue_house import House as QueueHouse
 
 _LOOKS, _LOOK_SECONDS = 250, 0.02
@@ -119,6 +121,13 @@ class BrokerHouse:
         address = f"unix:{self.settings.run_folder}/gateway-{number}.sock"
         at = {"amqp_port": self.ports[number - 1], "amqp_host": "127.0.0.1", "gateway_address": address}
         return self.settings.model_copy(update=at)
+
+    async def until_limited(self, subject: Subject, what: str, number: int | None) -> None:
+        """Until gateways, and the router, hold a user or a virtual host to that limit; None: to none."""
+        its = [gateway._limits for gateway in self.gateways]
+        if subject.kind == VIRTUAL_HOST:
+            its.append(self._inner.router._limits)
+        await until(lambda: all(limits.of(subject, what) == number for limits in its))
 
     async def stop_router(self) -> None:
         """The only router leaves."""

@@ -39,7 +39,9 @@ def of_broker(folder: Path) -> list[Seen]:
     """Everything in the files under `folder`."""
     found = []
     for path in sorted(folder.glob("date=*/*.jsonl")):
-        for line in path.read_text().splitlines():
+        for line in path.read_text().splitlines(keepends=True):
+            if not line.endswith("\n"):  # it is being written
+                continue
             for of_resource in json.loads(line)["resourceSpans"]:
                 resource = _attributes(of_resource["resource"]["attributes"])
                 for of_scope in of_resource["scopeSpans"]:

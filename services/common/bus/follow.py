@@ -11,9 +11,10 @@ from nats.errors import Error
 from services.common.bus.address import token_for
 from services.common.bus.event import Event
 from services.common.bus.facts import Gap
-from services.common.bus.nats_client import close, connect
+from services.common.bus.nats_link import close
 from services.common.bus.subject import ALL
 from services.common.errors import Unavailable
+from services.common.runtime import within
 
 _CONNECT_SECONDS = 2.0
 _AGAIN_SECONDS = 0.5
@@ -30,16 +31,15 @@ async def follow(address: str, subject: str = ALL) -> AsyncGenerator[BusMessage,
     """Events from now on; reconnects for ever. Raises Unavailable when NATS cannot be reached at first."""
     client = Client()
     try:
-        await connect(
-            client,
-            _CONNECT_SECONDS,
+        connecting = client.connect(
             address,
             name="follower",
             token=token_for(address),
             max_reconnect_attempts=-1,
-            reconnect_time_wait=_AGAIN_SECONDS,
+            reconnect_time_wait=_AGAIN_SECONDS,  # type: ignore[arg-type]  # it is only slept
             error_cb=_ignore,
         )
+        await within(_CONNECT_SECONDS, connecting)
         subscription = await client.subscribe(subject)
         async for message in subscription.messages:
             yield BusMessage(message.subject, message.data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from nats.aio.client import Client
@@ -10,13 +11,15 @@ from nats.errors import Error
 from nats.js import JetStreamContext
 
 from services.common.bus.address import token_for
-from services.common.bus.nats_client import close, connect
+from services.common.clock import monotonic
+from services.common.runtime import within
 
 _CONNECT_SECONDS = 2.0
 _AGAIN_SECONDS = 0.2  # between the attempts of one `connect` where nobody listens …
 _REFUSED_SECONDS = 0.05  # … and where the server would not have it
 _ANSWER_SECONDS = 2.0
 _LONGEST_ANSWER = 3600  # seconds; the callers give up long before
+_FAREWELL_SECONDS = 1.0
 
 _create: Callable[[], Client] = Client
 
@@ -50,12 +53,11 @@ class NatsLink:
         A server that has as many connections as it may refuses at once, and lets in whoever comes next when one of
         them goes: strangers are closed after two seconds.
         """
-        loop, refused = asyncio.get_running_loop(), ""
-        deadline = loop.time() + _CONNECT_SECONDS
+        refused, until = "", monotonic() + _CONNECT_SECONDS
         try:
-            while (left := deadline - loop.time()) > 0:
+            while (left := until - monotonic()) > 0:
                 try:
-                    return await cls._attempt(address, name, left)
+                    return await cls._attempt(left, address, name)
                 except (Error, ConnectionError) as failure:
                     refused = str(failure) or type(failure).__name__
                 await asyncio.sleep(_REFUSED_SECONDS)
@@ -66,26 +68,25 @@ class NatsLink:
         raise Away(refused) if refused else _silent(_CONNECT_SECONDS)
 
     @classmethod
-    async def _attempt(cls, address: str, name: str, seconds: float) -> NatsLink:
+    async def _attempt(cls, seconds: float, address: str, name: str) -> NatsLink:
         client, ended = _create(), asyncio.Event()
 
         async def note_end() -> None:
             ended.set()
 
         try:
-            await connect(
-                client,
-                seconds,
+            connecting = client.connect(
                 address,
                 name=name,
                 token=token_for(address),
                 # We reconnect ourselves: only then is it known which events were on their way.
                 allow_reconnect=False,
                 max_reconnect_attempts=-1,
-                reconnect_time_wait=_AGAIN_SECONDS,
+                reconnect_time_wait=_AGAIN_SECONDS,  # type: ignore[arg-type]  # it is only slept
                 error_cb=_ignore,
                 closed_cb=note_end,
             )
+            await within(seconds, connecting)
         except BaseException:
             await close(client)
             raise
@@ -169,6 +170,16 @@ async def _cancel(tasks: Iterable[asyncio.Task[object]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def close(client: Client) -> None:
+    """Ends the client in any state, within a second: its own `close` may wait for tasks of its own that are cancelled.
+
+    A client that never connected fails an assertion in `close`.
+    """
+    with contextlib.suppress(Error, OSError, AssertionError):
+        async with asyncio.timeout(_FAREWELL_SECONDS):
+            await client.close()
 
 
 async def _ignore(_failure: Exception) -> None:

@@ -19,8 +19,8 @@ from nats.js import JetStreamContext
 from nats.js.api import PubAck, StreamInfo
 from nats.js.errors import APIError, NotFoundError
 
-from services.common.bus.nats_client import close, connect
-from services.common.runtime import CannotStart
+from services.common.bus.nats_link import close
+from services.common.runtime import CannotStart, within
 from services.store.providers import jetstream_words as words
 from services.store.providers.jetstream_config import fault, wanted
 from services.store.providers.jetstream_url import Url
@@ -128,9 +128,7 @@ class JetStreamLink:
                 end.set_result(None)
 
         try:
-            await connect(
-                client,
-                _CONNECT_SECONDS,
+            connecting = client.connect(
                 **arguments,
                 name="hopline store",
                 allow_reconnect=False,  # else it would be unknown which messages were under way
@@ -140,6 +138,7 @@ class JetStreamLink:
                 error_cb=note,
                 closed_cb=note_end,
             )
+            await within(_CONNECT_SECONDS, connecting)
         except BaseException as failure:
             await close(client)
             if isinstance(failure, (Error, OSError, ValueError)):

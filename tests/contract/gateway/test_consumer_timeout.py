@@ -13,6 +13,7 @@ from tests.support.amqp_1_0_playbook import framed
 from tests.support.broker_house import BrokerHouse
 
 _SOON = {"x-consumer-timeout": 300}
+_LATER = {"x-consumer-timeout": 1500}
 
 
 async def test_a_consumer_that_says_nothing(broker: BrokerHouse, name: str) -> None:
@@ -43,9 +44,9 @@ async def test_a_consumer_that_says_nothing(broker: BrokerHouse, name: str) -> N
 async def test_a_consumer_that_settles_in_time(broker: BrokerHouse, name: str) -> None:
     """It goes on, however long all of it takes; so does one that settles by being sent to."""
     client = await broker.connect()
-    await client.declare(name, arguments=_SOON)
+    await client.declare(name, arguments=_LATER)
     await client.consume(name, "asked")
-    await client.declare(f"{name}-settled", arguments=_SOON)
+    await client.declare(f"{name}-settled", arguments=_LATER)
     await client.consume(f"{name}-settled", "settled", no_ack=True)
     for number in range(6):
         client.publish(b"", name)
@@ -53,8 +54,8 @@ async def test_a_consumer_that_settles_in_time(broker: BrokerHouse, name: str) -
         await client.bodies(2 * number + 2)
         [tag] = [each.tag for each in client.messages()[-2:] if each.method.consumer_tag == "asked"]
         client.ack(tag)
-        await asyncio.sleep(0.1)
-    await asyncio.sleep(0.4)
+        await asyncio.sleep(0.3)
+    await asyncio.sleep(1.7)
     assert not client.of(commands.Basic.Cancel)
 
 

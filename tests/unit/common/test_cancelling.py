@@ -9,7 +9,7 @@ import pytest
 
 from services.common import runtime
 from services.common.clients.calls import result
-from services.common.runtime import Tasks
+from services.common.runtime import Tasks, within
 
 
 async def deaf(times: int) -> str:
@@ -79,3 +79,39 @@ async def test_a_reply_does_not_undo_a_cancellation() -> None:
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert await result(asyncio.ensure_future(deaf(0))) == "reply"
+
+
+async def test_time_is_up_also_for_who_takes_no_notice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that tries for ever, and swallows the first word that time is up, is told again; nothing runs on."""
+    monkeypatch.setattr(runtime, "_CANCEL_AGAIN", 0.01)
+
+    async def tries_for_ever() -> None:
+        await deaf(2)
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(60):
+        with pytest.raises(TimeoutError):
+            await within(0.01, tries_for_ever())
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_what_comes_in_time() -> None:
+    """Is the result, or the failure; also what comes as time is up, where the word of it was swallowed."""
+    assert await within(60, deaf(0)) == "reply"
+    assert await within(0.01, deaf(1)) == "reply"
+
+    async def fails() -> None:
+        raise OSError("refused")
+
+    with pytest.raises(OSError, match="refused"):
+        await within(60, fails())
+
+
+async def test_who_waits_is_cancelled() -> None:
+    """The work is cancelled with it."""
+    waiting = asyncio.ensure_future(within(60, asyncio.Event().wait()))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert asyncio.all_tasks() == {asyncio.current_task()}

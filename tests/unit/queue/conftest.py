@@ -15,9 +15,15 @@ from tests.support.queue_house import House
 
 
 @pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
+def lease_ttl_ms() -> int:
+    """Longer than a machine stands still: in most tests leases run out by hand, or not at all."""
+    return 10_000
+
+
+@pytest.fixture
+async def house(tmp_path: Path, lease_ttl_ms: int) -> AsyncIterator[House]:
     """Store (in memory), router and one queue process."""
-    built = House(tmp_path)
+    built = House(tmp_path, lease_ttl_ms=lease_ttl_ms)
     await built.start()
     yield built
     await built.stop()

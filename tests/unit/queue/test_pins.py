@@ -17,6 +17,12 @@ from tests.support.queue_house import House
 
 
 @pytest.fixture
+def lease_ttl_ms() -> int:
+    """Renewed several times a second: with that, processes hear who comes, and what moves."""
+    return 1000
+
+
+@pytest.fixture
 async def client(house: House) -> AsyncIterator[PlacementClient]:
     async with PlacementClient(house.settings.address_of("store"), house.settings.address_of("router")) as client:
         yield client

@@ -15,6 +15,12 @@ from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House
 
 
+@pytest.fixture
+def lease_ttl_ms() -> int:
+    """Renewed several times a second: with that, processes hear who comes, and what moves."""
+    return 1000
+
+
 async def test_publish_and_deliver(house: House) -> None:
     """What is published reaches the consumer in order, and the batch is done."""
     queue_id = await house.declare("q")

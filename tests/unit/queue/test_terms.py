@@ -10,6 +10,12 @@ from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House
 
 
+@pytest.fixture
+def lease_ttl_ms() -> int:
+    """Renewed several times a second: with that, processes hear who comes, and what moves."""
+    return 1000
+
+
 @pytest.mark.parametrize("stray", [False, True])
 async def test_a_request_for_another_term_is_not_served(house: House, *, stray: bool) -> None:
     """A former term, or one not known here yet; a request that names none is served in the present one."""

@@ -12,6 +12,7 @@ import pytest
 from services.common.clients.store import Journal, StoreClient
 from services.rpc.store_pb2 import Dequeue, Fence, KeepAliveRequest
 from services.store.providers.sqlite import SQLiteProvider
+from tests.support.programs import until
 from tests.support.read_back import batches_of, read_back
 from tests.support.store_house import dequeue, enqueue
 from tests.support.store_process import StoreProcess
@@ -96,12 +97,12 @@ async def test_killed_again_and_again(process: StoreProcess, journals: list[Jour
         asyncio.create_task(load(journal, model, fence, (number + 1) << 39)) for number, journal in enumerate(journals)
     ]
     for _ in range(5):
-        await asyncio.sleep(0.1 + random.random() * 0.4)
         before = len(model.done)
+        await until(lambda before=before: len(model.done) > before)
+        await asyncio.sleep(random.random() * 0.4)
         await process.kill()
         check(await on_disk(process), model)
         await process.start()
-        assert before
     model.stopped = True
     await asyncio.gather(*tasks)
     _, recovered = await read_back(client, fence)

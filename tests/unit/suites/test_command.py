@@ -24,7 +24,7 @@ def test_at_its_time_limit_a_command_is_ended_with_all_below_it(
 ) -> None:
     """Also one that does not listen to the interrupt, and a process that leads a session of its own."""
     monkeypatch.setattr("suites.command.LAST_WORDS_SECONDS", 0.1)
-    assert not run(["sh", "-c", LEAVES_A_CHILD], tmp_path, tmp_path / "log", seconds=1)
+    assert not run(["sh", "-c", LEAVES_A_CHILD], tmp_path, tmp_path / "log", seconds=3)
     child = int((tmp_path / "child").read_text())
     while _state(child) != "Z":
         os.sched_yield()

@@ -7,11 +7,14 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
 import structlog
 
+from services.common.authentication import provider
+from services.common.authentication.answers import Answers
 from services.common.authentication.authenticator import Authenticator
 from services.common.authentication.claims import Anonymous, Credentials, Token
 from services.common.authentication.described import Described, options_of
@@ -223,16 +226,18 @@ async def test_wrong_passwords_are_soon_not_asked_for(slapd: Slapd) -> None:
         assert (await authenticator.sign_in("staff", Credentials("alice", "alice's"), "192.0.2.7")).name == "alice"
 
 
-async def test_what_was_answered_is_remembered(tmp_path: Any) -> None:
+async def test_what_was_answered_is_remembered(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """For as long as the options say: the directory may be away then. Another password is not in the answer."""
+    now = [0.0]
+    monkeypatch.setattr(provider, "Answers", partial(Answers, clock=lambda: now[0]))
     with running_slapd(tmp_path, Authority(tmp_path)) as slapd:
-        async with at(slapd, **BIND, cache_seconds=0.5) as authenticator:
+        async with at(slapd, **BIND, cache_seconds=60) as authenticator:
             await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)
             slapd.stop()
             assert (await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)).name == "alice"
             with pytest.raises(Unavailable):
                 await authenticator.sign_in("staff", Credentials("alice", "another"), HERE)
-            await asyncio.sleep(0.6)
+            now[0] = 61
             with pytest.raises(Unavailable):
                 await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)
             slapd.start()

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from nats.aio.client import Client
 
-from services.common.bus import nats_client
+from services.common.bus import nats_link
 from services.common.bus.follow import follow
 from tests.support.nats_server import NatsServer
 
@@ -15,7 +15,7 @@ from tests.support.nats_server import NatsServer
 async def test_a_client_that_does_not_close(server: NatsServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its close is bounded in time: it waits for tasks that may be gone."""
     await server.start()
-    monkeypatch.setattr(nats_client, "_FAREWELL_SECONDS", 0.01)
+    monkeypatch.setattr(nats_link, "_FAREWELL_SECONDS", 0.01)
     closes, closing = Client.close, asyncio.Event()
 
     async def hangs(self: Client) -> None:

@@ -7,6 +7,7 @@ import json
 import pytest
 from nats.errors import Error
 
+from services.common import runtime
 from services.common.bus import nats_link
 from services.common.bus.nats_link import Away, NatsLink
 
@@ -90,6 +91,25 @@ async def test_a_refusal_that_comes_as_time_is_up(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(nats_link, "_create", DeafClient)
     async with asyncio.timeout(30):
         with pytest.raises(Away, match="Authorization Violation"):
+            await NatsLink.connect("nats://127.0.0.1:4222", "one")
+
+
+class RestlessClient(DeafClient):
+    """Goes on to the next attempt of its own instead, as NATS's does where it is refused in the same moment."""
+
+    async def connect(self, *_address: str, **_options: object) -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        await asyncio.sleep(60)
+
+
+async def test_a_client_that_goes_on_as_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caller is told that nobody answers, while nobody does."""
+    monkeypatch.setattr(nats_link, "_CONNECT_SECONDS", 0.01)
+    monkeypatch.setattr(runtime, "_CANCEL_AGAIN", 0.01)
+    monkeypatch.setattr(nats_link, "_create", RestlessClient)
+    async with asyncio.timeout(30):
+        with pytest.raises(Away, match="no answer"):
             await NatsLink.connect("nats://127.0.0.1:4222", "one")
 
 

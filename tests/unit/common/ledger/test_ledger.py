@@ -19,6 +19,7 @@ from services.common.ledger.recorder import OFF
 from services.mgmt.ledger.instances import Gap, Instances
 from services.rpc.ledger_pb2 import ENQUEUED, LedgerBatch
 from tests.support.nats_server import NatsServer
+from tests.support.programs import until
 
 PLACE = LedgerPlace("/", queue="q")
 SUBJECT = stream.subject_of("queue", "queue-1-a")
@@ -118,8 +119,8 @@ async def test_what_is_given_up_is_a_gap_of_known_size(server: NatsServer, tmp_p
         ledger.recorder.record(ENQUEUED, PLACE, uids)
         await asyncio.sleep(0)
     ledger.recorder.record(ENQUEUED, PLACE, [7])
+    await until(lambda: ledger.given_up)
     await asyncio.sleep(1.0)
-    assert ledger.given_up
     await server.start()
     await asyncio.sleep(1.0)
     ledger.recorder.record(ENQUEUED, PLACE, [9])

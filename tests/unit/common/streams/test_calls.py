@@ -128,7 +128,7 @@ async def test_given_up(ends: Ends, where: str, how: str) -> None:
     servicer = Servicer()
     async with answering(ends, where, servicer) as address:
         channel = ends.channel(address)
-        call = method(channel, "waits")(b"", timeout=0.3 if how == "deadline" else None)
+        call = method(channel, "waits")(b"", timeout=1.5 if how == "deadline" else None)
         waiting = asyncio.ensure_future(_result(call))
         await within(servicer.began.wait())
         if how == "cancel":

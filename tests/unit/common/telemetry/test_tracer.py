@@ -12,6 +12,7 @@ from services.common.telemetry.context import new_root
 from services.common.telemetry.span import Event, Span, SpanLink
 from services.common.telemetry.tracer import Tracer
 from tests.support.collector import collector
+from tests.support.stack import wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -71,8 +72,10 @@ def test_otlp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With an endpoint spans go to it as OTLP, whole, and not to files."""
     with collector() as (url, taken):
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+        monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
         writer, span = tracer(tmp_path), full_span()
         writer.end(span)
+        wait_until(lambda: writer.counts["exported"], 30, "export")  # a stop would wait for it for a moment
         writer.stop()
     assert "opentelemetry.sdk.trace" in sys.modules
     assert not (tmp_path / "spans").exists()
@@ -94,7 +97,9 @@ def test_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a collector does not take is counted as dropped."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:1/v1/traces")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
     writer = tracer(tmp_path)
     writer.end(full_span())
+    wait_until(lambda: writer.counts["dropped"], 30, "end of it")
     writer.stop()
     assert writer.counts["dropped"] == 1

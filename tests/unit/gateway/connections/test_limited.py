@@ -129,7 +129,7 @@ async def test_of_all_gateways(tmp_path: Path) -> None:
         store = StoreClient(house.address_of("store"))
         await store.put_records([record_of(Limited(Subject(USER, "guest"), {CONNECTIONS: 2}))])
         await store.close()
-        await asyncio.sleep(0.2)
+        await house.until_limited(Subject(USER, "guest"), CONNECTIONS, 2)
         first, _ = [await house.connect(gateway) for gateway in range(2)]
 
         async def comes_in(gateway: int, *, wanted: bool) -> None:
@@ -152,11 +152,11 @@ async def test_over_amqp_1_0(tmp_path: Path) -> None:
     async with BrokerHouse(tmp_path, gateways=1) as house:
         store, client, other = StoreClient(house.address_of("store")), AmqpOneClient(), AmqpOneClient()
         await store.put_records([record_of(Limited(Subject(USER, "guest"), {CHANNELS: 0}))])
-        await asyncio.sleep(0.2)
+        await house.until_limited(Subject(USER, "guest"), CHANNELS, 0)
         assert isinstance(await client.open(house.ports[0], "guest", "guest", "/"), Begin)
         assert (await client.next(End)).error.condition == "amqp:not-allowed"
         await store.put_records([record_of(Limited(Subject(USER, "guest"), {CONNECTIONS: 1}))])
-        await asyncio.sleep(0.2)
+        await house.until_limited(Subject(USER, "guest"), CONNECTIONS, 1)
         refused = await other.open(house.ports[0], "guest", "guest", "/")
         assert (type(refused), refused.error.condition) == (Close, "amqp:not-allowed")
         other.abort()

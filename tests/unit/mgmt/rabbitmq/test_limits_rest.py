@@ -8,13 +8,21 @@ from typing import Any
 import pytest
 from pamqp import commands
 
+from services.common.limits import USER, VIRTUAL_HOST, Subject
 from tests.support.amqp_client import AmqpClient
+from tests.support.programs import until
 from tests.unit.mgmt.rabbitmq.conftest import Asked
 
 
 async def _limit(asked: Asked, path: str, number: int) -> None:
     assert (await asked("PUT", path, {"value": number})) == (204, None)
-    await asyncio.sleep(0.2)  # until it is heard
+    await _heard(asked, path, number if number >= 0 else None)
+
+
+async def _heard(asked: Asked, path: str, number: int | None) -> None:
+    kind, name, what = path.split("/")
+    subject = Subject(USER if kind == "user-limits" else VIRTUAL_HOST, name.replace("%2F", "/"))
+    await asked.house.until_limited(subject, what, number)
 
 
 async def _refused(asked: Asked, **options: Any) -> tuple[int, str]:
@@ -23,9 +31,11 @@ async def _refused(asked: Asked, **options: Any) -> tuple[int, str]:
     return close.reply_code, close.reply_text
 
 
-async def _gone(client: AmqpClient) -> None:
+async def _gone(asked: Asked, client: AmqpClient) -> None:
+    connections = asked.house.gateways[0]._listener._connections
+    there = len(connections)
     await client.close()
-    await asyncio.sleep(0.1)
+    await until(lambda: len(connections) < there)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +52,7 @@ async def test_connections(asked: Asked, of: str, text: str) -> None:
     first = await asked.house.connect()
     code, said = await _refused(asked)
     assert (code, text in said) == (530, True)
-    await _gone(first)
+    await _gone(asked, first)
     second = await asked.house.connect()
     await _limit(asked, path, -1)
     assert not (await asked.house.connect()).of(commands.Connection.Close)
@@ -50,7 +60,7 @@ async def test_connections(asked: Asked, of: str, text: str) -> None:
     assert (await _refused(asked))[0] == 530
     await second.declare("q")  # open connections stay
     assert (await asked("DELETE", path))[0] == 204
-    await asyncio.sleep(0.2)
+    await _heard(asked, path, None)
     assert not (await asked.house.connect()).of(commands.Connection.Close)
 
 
@@ -62,7 +72,7 @@ async def test_channels(asked: Asked) -> None:
     close = await second.expect(commands.Connection.Close)
     assert close.reply_code == 530
     assert "for user 'guest' has reached the maximum allowed user limit of (3)" in close.reply_text
-    await _gone(second)
+    await _gone(asked, second)
     await first.call(3, commands.Channel.Open(), commands.Channel.OpenOk)
 
 
@@ -97,9 +107,10 @@ async def test_told(asked: Asked) -> None:
     assert await asked.get("user-limits/bert") == []
     for path in ("vhosts/shop", "users/anna"):
         await asked("DELETE", path)
-    await asyncio.sleep(0.2)
-    assert [each["vhost"] for each in await asked.get("vhost-limits")] == ["/"]
-    assert await asked.get("user-limits") == []
+    async with asyncio.timeout(10):
+        while len(left := await asked.get("vhost-limits")) > 1 or await asked.get("user-limits"):
+            await asyncio.sleep(0.02)
+    assert [each["vhost"] for each in left] == ["/"]
 
 
 async def test_what_cannot_be(asked: Asked) -> None:

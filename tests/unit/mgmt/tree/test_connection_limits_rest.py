@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from pamqp import commands
 
+from tests.support.programs import until
 from tests.unit.mgmt.tree.conftest import HOST, Managed
 
 BROKER, OF_HOST = "brokerconnectionlimitprovider/limits", f"virtualhostconnectionlimitprovider/{HOST}/limits"
@@ -16,22 +18,28 @@ BROKER, OF_HOST = "brokerconnectionlimitprovider/limits", f"virtualhostconnectio
 async def test_a_limit(managed: Managed, path: str) -> None:
     """Is created, kept to, told, changed and deleted; what is no rule is refused with its line."""
     rules = "CLT guest connection_limit=1"
-    assert (await managed("PUT", path, {"rules": rules}))[0] == 201
+    assert (await _changed(managed, "PUT", path, rules))[0] == 201
     assert (await managed("GET", path))[1]["rules"] == await _extracted(managed, path) == rules
-    await asyncio.sleep(0.2)
     await managed.house.connect()
     [refused] = (await managed.house.connect()).of(commands.Connection.Close)
     assert refused.reply_code == 530
     assert "user 'guest' has 1 connections at port 'amqp'" in refused.reply_text
     status, told = await managed("POST", path, {"rules": "CLT guest\nCLT guest many=1"})
     assert (status, "many at line 2" in told["errorMessage"]) == (422, True)
-    assert (await managed("POST", path, {"rules": "CLT guest connection_limit=2"}))[0] == 200
-    await asyncio.sleep(0.2)
+    assert (await _changed(managed, "POST", path, "CLT guest connection_limit=2"))[0] == 200
     assert not (await managed.house.connect()).of(commands.Connection.Close)
-    assert (await managed("DELETE", path))[0] == 200
+    assert (await _changed(managed, "DELETE", path))[0] == 200
     assert (await managed("GET", path))[0] == 404
-    await asyncio.sleep(0.2)
     assert not (await managed.house.connect()).of(commands.Connection.Close)
+
+
+async def _changed(managed: Managed, method: str, path: str, rules: str = "") -> tuple[int, Any]:
+    """What is said of it, when the gateway goes by it."""
+    heard = managed.house.gateways[0]._listener.by_rules
+    before = dict(heard._rules)
+    answer = await managed(method, path, {"rules": rules} if rules else None)
+    await until(lambda: heard._rules != before)
+    return answer
 
 
 async def _extracted(managed: Managed, path: str) -> str:
@@ -62,8 +70,7 @@ async def test_it_goes_with_its_virtual_host(managed: Managed) -> None:
 async def test_counters_are_reset(managed: Managed, path: str, other: str) -> None:
     """Who has connected as often as it may, may again: by those rules, and by no others."""
     for each in (path, other):
-        assert (await managed("PUT", each, {"rules": "CLT guest connection_frequency_limit=1/h"}))[0] == 201
-    await asyncio.sleep(0.2)
+        assert (await _changed(managed, "PUT", each, "CLT guest connection_frequency_limit=1/h"))[0] == 201
     assert not (await managed.house.connect()).of(commands.Connection.Close)
     for each, may in ((path, False), (other, True)):
         assert (await managed.house.connect()).of(commands.Connection.Close)

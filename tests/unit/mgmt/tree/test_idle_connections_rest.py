@@ -12,7 +12,7 @@ from services.common.grpc_channel import connect
 from services.mgmt.tree import gateways, recent
 from tests.unit.mgmt.tree.conftest import HOST, Managed
 
-_IDLE = 400  # milliseconds
+_IDLE = 1500  # milliseconds
 
 
 @pytest.fixture(autouse=True)

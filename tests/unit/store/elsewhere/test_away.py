@@ -33,7 +33,7 @@ async def test_stopped_under_commits(place: Place, house: House, hard: bool) -> 
     confirmed = publisher.confirmed()
     await asyncio.sleep(1.2)  # some attempts
     assert publisher.confirmed() == confirmed
-    renewed = await asyncio.wait_for(house.acquire(), 1)  # renewals, and what memory has, do not wait
+    renewed = await asyncio.wait_for(house.acquire(), 20)  # renewals, and what memory has, do not wait
     assert renewed == {}
     await asyncio.to_thread(place.start)
     assert not await told(house, "")
