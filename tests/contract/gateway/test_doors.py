@@ -49,7 +49,7 @@ async def test_one_connection_too_many(broker: BrokerHouse, monkeypatch: pytest.
     doors = broker.gateways[0]._listener.doors
     await broker.connect()
     with monkeypatch.context() as patched:
-        patched.setattr(doors, "limit", len(doors._in))
+        patched.setattr(doors, "limit", 1)  # some of other tests may still be about to leave
         [close] = (await broker.connect()).of(commands.Connection.Close)
     assert (close.reply_code, close.class_id, close.method_id) == (530, 10, 40)
     assert (await broker.connect()).of(commands.Connection.OpenOk)
