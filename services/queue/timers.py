@@ -110,7 +110,10 @@ class Timers:
         queue = partition.queues.get(queue_id)
         if queue is None:
             partition.context.timed.discard(queue_id)
-        elif 0 < queue.deadline() <= now:
+            return
+        if queue.use.awaits(now) and self._host.untold.has_none_of(queue):
+            queue.use.all_have_come(now)
+        if 0 < queue.deadline() <= now:
             queue.expire(now)
             queue.dispatch(now)
             if queue.unfinished:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StringType, StructType, TimestampType
@@ -53,6 +54,7 @@ from spark.unnamed import with_queues
 
 ENDS = ("accepted", "rejected", "expired", "dead_lettered", "moved", "dropped")
 _ENDED = kinds(*ENDS)
+_ENDED_BUT_DROPPED = kinds(*(name for name in ENDS if name != "dropped"))
 _GOING_ON = kinds("routed", "enqueued", "delivered", "requeued", "recovered", "held")
 
 OF_COPIES = (
@@ -69,11 +71,15 @@ OF_COPIES = (
     Measure("delivered_moment", kinds("delivered"), "max", "moment"),
     Measure("held_moment", kinds("held"), "max", "moment"),
     Measure("returned_moment", kinds("requeued", "recovered"), "max", "moment"),
-    Measure("ended_moment", _ENDED, "min", "moment"),
+    Measure("delivered_time", kinds("delivered"), "max", "time"),
+    Measure("ended_moment", _ENDED_BUT_DROPPED, "min", "moment"),
+    Measure("dropped_moment", kinds("dropped"), "min", "moment"),
+    Measure("dropped_time", kinds("dropped"), "min", "time"),
     Measure("first_ended_epoch", _ENDED, "min", "epoch"),
     Measure("last_ended_epoch", _ENDED, "max", "epoch"),
     Measure("expired_reason", kinds("expired"), "max", "reason"),
     Measure("dropped_reason", kinds("dropped"), "max", "reason"),
+    Measure("least_dropped_reason", kinds("dropped"), "min", "reason"),
     Measure("dead_reason", kinds("dead_lettered"), "max", "reason"),
     Measure("last_time", (*_GOING_ON, *_ENDED), "max", "time"),
 )
@@ -93,7 +99,8 @@ def _settled_and_done(segments: Columns) -> Bools:
     ends = sum(segments[name] for name in ENDS)
     perhaps_letters = segments["expired"] + segments["rejected"]
     is_last = (ends == 1) & (perhaps_letters == 0)
-    done: Bools = is_last & (segments["enqueued"] <= 1) & (segments["delivered_moment"] <= segments["ended_moment"])
+    ended = np.maximum(segments["ended_moment"], segments["dropped_moment"])  # there is one of them
+    done: Bools = is_last & (segments["enqueued"] <= 1) & (segments["delivered_moment"] <= ended)
     return done
 
 
@@ -101,8 +108,9 @@ PLAIN = Plain(
     _settled_and_done,
     (
         "persisted", "sent", "partition", "epoch", "first_enqueued_epoch", "last_enqueued_epoch", "enqueued_moment",
-        "recovered_moment", "let_go_epoch", "delivered_moment", "held_moment", "returned_moment", "ended_moment",
-        "first_ended_epoch", "last_ended_epoch", "last_time", "began", "message_time",
+        "recovered_moment", "let_go_epoch", "delivered_moment", "delivered_time", "held_moment", "returned_moment",
+        "ended_moment", "dropped_moment", "dropped_time", "first_ended_epoch", "last_ended_epoch", "last_time", "began",
+        "message_time",
     ),
 )  # fmt: skip
 

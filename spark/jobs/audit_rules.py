@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -188,10 +188,23 @@ def duplicate() -> Column:
     again = (F.col("enqueued") > 1) & ((F.col("enqueued") > epochs) | found_before)
     return (
         F.when(went_on | twice | (accepted_and_more & (owners == 1)), "settled_twice")
-        .when(F.col("delivered_moment") > F.col("ended_moment"), "delivered_after_settled")
+        .when(_delivered_after_end(), "delivered_after_settled")
         .when(again, "enqueued_twice")
         .otherwise("")
     )
+
+
+def _delivered_after_end() -> Column:
+    """Whether copies were delivered after an end, those of a former owner being earlier, whatever its clock said.
+
+    But where a queue was deleted, by time as well: a former owner that stood still drops what it had once it goes on,
+    though the next one has delivered it meanwhile.
+    """
+    reasons = F.col("least_dropped_reason"), F.col("dropped_reason")
+    of_deleted = reduce(and_, (each == REASONS.index("queue_deleted") for each in reasons))
+    dropped = F.col("delivered_moment") > F.col("dropped_moment")
+    before = ~of_deleted | (F.col("delivered_time") > F.col("dropped_time"))
+    return F.coalesce(F.col("delivered_moment") > F.col("ended_moment"), F.lit(False)) | (dropped & before)
 
 
 def _some(name: str) -> Column:

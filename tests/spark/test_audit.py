@@ -30,7 +30,7 @@ REASONS = {
     "requeued": ("released", "consumer_gone"),
     "expired": ("message_ttl",),
     "dead_lettered": ("rejected", "moved"),
-    "dropped": ("maxlen", "no_owner"),
+    "dropped": ("maxlen", "no_owner", "queue_deleted"),
     "recovered": ("journal", "held"),
 }
 STAGES = (

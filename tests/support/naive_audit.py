@@ -162,14 +162,13 @@ def _duplicate(told: list[Row], kinds: list[str], origin: str) -> str:
     no_room = {"dropped"} if _is_no_room(told, kinds, origin) else set()
     ends = Counter(kind for kind in kinds if kind in _ENDS and kind not in no_room)
     ended = [_when(row) for row in told if _kind(row) in _ENDS]
-    delivered = [_when(row) for row in told if row["stage"] == "delivered"]
     owners = max(ended)[0] - min(ended)[0] + 1 if ended else 0
     went_on = ends["dead_lettered"] + ends["moved"]
     if went_on > owners or (ends["accepted"] and went_on):
         return "settled_twice"
     if max(ends.values(), default=0) > owners or (ends["accepted"] and ends.total() > 1 and owners == 1):
         return "settled_twice"
-    if delivered and ended and max(delivered) > min(ended):
+    if _delivered_after_end(told):
         return "delivered_after_settled"
     enqueued = [_when(row) for row in told if row["stage"] == "enqueued"]
     recovered = [_when(row) for row in told if row["stage"] == "recovered"]
@@ -178,3 +177,19 @@ def _duplicate(told: list[Row], kinds: list[str], origin: str) -> str:
     ):
         return "enqueued_twice"
     return ""
+
+
+def _delivered_after_end(told: list[Row]) -> bool:
+    """What a former owner said is earlier; that it dropped what a deleted queue had, only if it was by time, too."""
+    delivered = [row for row in told if row["stage"] == "delivered"]
+    ended = [row for row in told if _kind(row) in _ENDS and _kind(row) != "dropped"]
+    dropped = [row for row in told if _kind(row) == "dropped"]
+    if not delivered:
+        return False
+    last = max(_when(row) for row in delivered)
+    if ended and last > min(_when(row) for row in ended):
+        return True
+    if not dropped or last <= min(_when(row) for row in dropped):
+        return False
+    of_deleted = all(row["reason"] == "queue_deleted" for row in dropped)
+    return not of_deleted or max(row["time"] for row in delivered) > min(row["time"] for row in dropped)

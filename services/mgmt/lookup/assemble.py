@@ -25,6 +25,7 @@ _ORDER = {
 # Recorded beside the queue's decisions, which go on meanwhile: a message may be settled before it is on disk. One that
 # was copied is as it was.
 _ASIDE = {"persisted", "sent", "copied"}
+_QUEUE_DELETED = "queue_deleted"
 _ENDS_MESSAGE = {"returned", "refused", "rolled_back", "dropped"}
 
 _OF_ROW = [name for name in Step.model_fields if name not in {"wait_us", "user", "peer"}]
@@ -104,13 +105,19 @@ def _copies(steps: list[Step], record: Record, sent_on_us: int | None) -> list[C
 
 def _was_followed(step: Step, in_queues: list[Step]) -> bool:
     """Whether an owner that lost the partition dropped it, and it had ended, or the next owner has it: that row comes
-    late.
+    late. So does that of one which stood still while the queue was deleted, where it ended for the next owner.
     """
-    others = (other for other in in_queues if _place(other) == _place(step))
-    return is_let_go(step) and any(
-        (other.epoch or 0) > (step.epoch or 0) or (other.stage in ENDS_COPY and not is_let_go(other))
-        for other in others
-    )
+    if not is_let_go(step) and (step.stage, step.reason) != ("dropped", _QUEUE_DELETED):
+        return False
+    others = [other for other in in_queues if _place(other) == _place(step)]
+    ended = [other for other in others if other.stage in ENDS_COPY and not is_let_go(other)]
+    if is_let_go(step):
+        return bool(ended) or any(_is_of_next(other, step) for other in others)
+    return any(_is_of_next(other, step) for other in ended)
+
+
+def _is_of_next(other: Step, step: Step) -> bool:
+    return (other.epoch or 0) > (step.epoch or 0)
 
 
 def _place(step: Step) -> tuple[str, str]:

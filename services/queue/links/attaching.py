@@ -28,6 +28,10 @@ class Awaiting:
         found = self._attaches.get(handle)
         return found and found[0]
 
+    def has(self, queue_id: SlotId) -> bool:
+        """Whether one to this queue waits."""
+        return any(attach.queue_id == queue_id for _, attach in self._attaches.values())
+
     def claim_of(self, queue_id: SlotId) -> Awaited | None:
         """What that waits for which says what is held of a queue that is here."""
         handle = self._claims.get(queue_id) if self._claims else None

@@ -57,6 +57,16 @@ class Untold:
         """Whether a gateway is alive, as far as is known, that has no stream to this process."""
         return bool(self._expected) or self._gateways.has_others({link.origin for link in self._links})
 
+    def has_none_of(self, queue: Queue) -> bool:
+        """Whether all gateways have said which consumers of the queue they have, and none of these waits."""
+        options = queue.options
+        partition, links = self._registry.partitions[options.partition], list(self._links)
+        return (
+            not self._expected
+            and self._gateways.are_all_among({link.origin for link in links})
+            and all(link.has_told(partition) and not link.awaiting.has(options.queue_id) for link in links)
+        )
+
     def awaited(self, queue: Queue, arrival: Arrival, *, resent: bool) -> Awaited | None:
         """What these messages wait for, if they do: all that comes behind some that wait does too."""
         if (found := self._awaited.get(queue)) or not (resent and _may_be_refused(queue, arrival)):

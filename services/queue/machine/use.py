@@ -8,8 +8,8 @@ from services.queue.machine.consumers import Consumers
 from services.queue.machine.entries import Entries
 from services.queue.machine.options import QueueOptions
 
-# For consumers that a former owner had: they come within seconds, and a queue too many for a while harms less than one
-# that is deleted under consumers which were only slow.
+# For consumers that a former owner had, unless it is known that none comes: they come within seconds, and a queue too
+# many for a while harms less than one that is deleted under consumers which were only slow.
 _AWAITED_MS = 30_000
 
 
@@ -60,6 +60,14 @@ class Use:
         """Of one that a link has made: consumers may come again, those of a former owner or of a stream that broke."""
         if self.options.unused.is_made:
             self._await(now)
+
+    def awaits(self, now: int) -> bool:
+        """Whether consumers may come again, for all that is known."""
+        return self._awaited_until > now
+
+    def all_have_come(self, now: int) -> None:
+        """Who had consumers of it has said which there are: if there are none, it is to go."""
+        self._awaited_until = min(self._awaited_until, now)
 
     def _await(self, now: int) -> None:
         self._awaited_until = 0 if len(self._consumers) else now + _AWAITED_MS

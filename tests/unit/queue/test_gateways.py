@@ -69,3 +69,20 @@ async def test_one_that_comes_and_goes() -> None:
     over = Records(records=[_record(1, kind=SILENT_KIND, deleted=True)])
     await _follow(gateways, Records(records=falls_silent, snapshot=True, last=True), over)
     assert not gateways.has_others(())
+
+
+async def test_whether_all_are_here() -> None:
+    """Not before it is known, nor while one is on record that is not here, nor for half a minute after one was lost."""
+    now = 0.0
+    gateways = Gateways(lambda: now)
+    assert not gateways.are_all_among({1, 2})
+    whole = Records(records=[_record(1), _record(2, kind=SILENT_KIND)], snapshot=True, last=True)
+    await _follow(gateways, whole)
+    now = 20.0  # for so long none waits for one that is silent, but it may come again
+    assert gateways.are_all_among({1, 2})
+    assert not gateways.are_all_among({1})
+    await _follow(gateways, Records(records=[_record(1)], snapshot=True, last=True))
+    now = 49.0
+    assert not gateways.are_all_among({1})
+    now = 50.0
+    assert gateways.are_all_among({1})

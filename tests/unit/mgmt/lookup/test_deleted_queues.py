@@ -113,3 +113,19 @@ async def test_no_copy_is_known(ledger: LedgerFiles, look_up: LookUp) -> None:
     ledger.file()
     [journey] = (await look_up.trace(str(uid(1)))).journeys
     assert (journey.messages[0].ended, journey.messages[0].copies, journey.gaps) == (True, [], [])
+
+
+@pytest.mark.parametrize(("epoch", "ended"), [(2, ("settled", "accepted")), (1, ("dropped", ""))])
+async def test_a_former_owner_that_stood_still(
+    ledger: LedgerFiles, look_up: LookUp, epoch: int, ended: tuple[str, str]
+) -> None:
+    """It drops what it had when it goes on, though the message has ended for the next owner: as that says."""
+    place = {"queue": "q", "partition": 7}
+    ledger.stage("received", uid(1))
+    ledger.stage("enqueued", uid(1), at=MS, epoch=1, **place)
+    ledger.stage("delivered", uid(1), at=2 * MS, epoch=epoch, instance=f"queue-{epoch}", **place)
+    ledger.stage("settled", uid(1), at=3 * MS, epoch=epoch, outcome="accepted", instance=f"queue-{epoch}", **place)
+    ledger.stage("dropped", uid(1), at=9 * MS, epoch=1, reason="queue_deleted", **place)
+    ledger.file()
+    [copy] = (await look_up.trace(str(uid(1)))).journeys[0].messages[0].copies
+    assert (copy.state, copy.outcome, copy.ended) == (*ended, True)
