@@ -69,6 +69,7 @@ async def test_gateways() -> None:
         await roll.follow_gateways(told())
     assert seen == [[], ["gateway-1", "gateway-2"], ["gateway-2", "gateway-3"]]
     assert roll.there("gateway") == {"gateway-2": "g", "gateway-3": ""}
+    assert roll.said_of_ports == [{"address": "g"}]  # not of gateway-1, which has gone
     assert roll.states("gateway", {"g"}, {}) == {"gateway-2": "ok", "gateway-3": "ok", "gateway-1": "gone for 0 s"}
 
 
