@@ -154,15 +154,22 @@ class _Gateways:
     def apply(self, record: Record) -> None:
         """Raises where the value cannot be read."""
         if record.kind == PORT_STATE:
-            self.addresses.pop(record.key, None)
-            self.said.pop(record.key, None)
-            if not record.deleted:
-                said = json.loads(record.value)
-                self.addresses[record.key], self.said[record.key] = str(said.get("address", "")), said
+            self._apply_said(record)
             return
         self.origins.pop(record.key, None)
+        if record.deleted:
+            self.addresses.pop(record.key, None)
         if not record.deleted and (origin := origin_in(record.value)) is not None:
             self.origins[record.key] = origin
+
+    def _apply_said(self, record: Record) -> None:
+        """A gateway that stops deletes it first: where it was is known until it has gone."""
+        self.said.pop(record.key, None)
+        if record.key not in self.origins or not record.deleted:
+            self.addresses.pop(record.key, None)
+        if not record.deleted:
+            said = json.loads(record.value)
+            self.addresses[record.key], self.said[record.key] = str(said.get("address", "")), said
 
     def members(self) -> dict[str, str]:
         """In the order in which they came."""

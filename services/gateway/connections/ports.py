@@ -60,10 +60,7 @@ class Ports:
     async def stop(self) -> None:
         """Opens no more ports, and deletes the record of their state."""
         await self._tasks.stop()
-        with contextlib.suppress(BrokerError, TimeoutError):
-            # A stopping process does not wait: where the store is away too, transient records go with it.
-            async with asyncio.timeout(_LAST_WORDS):
-                await self._put([], [Record(kind=RECORD_KIND, key=self._instance)])
+        await say_no_more(self._put, self._instance)
 
     async def _follow(self, records: AsyncIterator[Records]) -> None:
         async for ports in followed(records, Port.from_json, "ports"):
@@ -155,11 +152,8 @@ class Ports:
                 await asyncio.sleep(_AGAIN)
 
     async def _tell(self) -> bool:
-        value = (
-            Account(instance=self._instance, served=self._served(), address=self._address).model_dump_json().encode()
-        )
         try:
-            await self._put([Record(kind=RECORD_KIND, key=self._instance, value=value, transient=True)], [])
+            await _write(self._put, Account(instance=self._instance, served=self._served(), address=self._address))
         except BrokerError as error:
             log.debug("ports not told", reason=error.text)
             return False
@@ -171,6 +165,25 @@ class Ports:
             *(Served(port=each.port, at=tuple(each.addresses), amiss=each.amiss) for each in entrances),
             *self._troubles.values(),
         )
+
+
+async def say_where(put: Put, instance: str, address: str) -> None:
+    """Before it listens: so it is known whose place it takes, also if it cannot start."""
+    with contextlib.suppress(BrokerError):  # `Ports` says it again
+        await _write(put, Account(instance=instance, served=(), address=address))
+
+
+async def say_no_more(put: Put, instance: str) -> None:
+    """Deletes what it has said."""
+    with contextlib.suppress(BrokerError, TimeoutError):
+        # A stopping process does not wait: where the store is away too, transient records go with it.
+        async with asyncio.timeout(_LAST_WORDS):
+            await put([], [Record(kind=RECORD_KIND, key=instance)])
+
+
+async def _write(put: Put, account: Account) -> None:
+    value = account.model_dump_json().encode()
+    await put([Record(kind=RECORD_KIND, key=account.instance, value=value, transient=True)], [])
 
 
 def _is_there(entrance: Entrance, port: Port) -> bool:
