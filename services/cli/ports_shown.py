@@ -23,10 +23,15 @@ def show_ports(ports: Sequence[Listed], console: Console) -> None:
     for each in ports:
         terms = _terms(each.port, of_settings=each.of_settings)
         for where in each.gateways or (Where(gateway="none", trouble="there is no gateway"),):
-            trouble = "yellow" if where.trouble == NOT_SAID else "red"
-            row = (*terms, where.gateway, where.trouble or " ".join(where.at))
-            table.add_row(*map(cell, row), style=trouble if where.trouble else None)
+            row = (*terms, where.gateway, where.trouble or "; ".join(filter(None, (" ".join(where.at), where.amiss))))
+            table.add_row(*map(cell, row), style=_style(where))
     console.print(table)
+
+
+def _style(where: Where) -> str | None:
+    if where.trouble and where.trouble != NOT_SAID:
+        return "red"
+    return "yellow" if where.trouble or where.amiss else None
 
 
 def show_ports_json(ports: Sequence[Listed], console: Console) -> None:

@@ -49,7 +49,7 @@ from services.gateway.connections.engines import Engines
 from services.gateway.connections.former import KINDS as FORMER
 from services.gateway.connections.listener import Listener
 from services.gateway.connections.metered import measure_clients
-from services.gateway.connections.ports import Ports
+from services.gateway.connections.ports import Ports, say_no_more, say_where
 from services.gateway.connections.telling import Telling
 from services.gateway.management.desk import desk
 from services.gateway.observe.observer import Observer
@@ -86,9 +86,18 @@ class Service:
         await self._server.listen()
         self._store = StoreClient(settings.address_of("store"))
         origin, _ = await self._store.allocate_origin("gateway")
-        self._name, prefix = f"gateway-{origin}", f"{origin}."
+        self._name = f"gateway-{origin}"
+        address = await self._reachable()
+        await say_where(self._store.put_records, self._name, address)
+        try:
+            await self._serve(origin, address, telling, serving)
+        except BaseException:
+            await say_no_more(self._store.put_records, self._name)
+            raise
+
+    async def _serve(self, origin: int, address: str, telling: Telling, serving: Serving) -> None:
+        settings, prefix, bindings = self._settings, f"{origin}.", Bindings()
         self._keep_records(origin)
-        bindings = Bindings()
         self._topology = self._create_topology(prefix, bindings)
         table = PartitionTable()
         self._apart = Apart(self._meters, settings, bindings.has_exchange)
@@ -117,7 +126,7 @@ class Service:
         measure_clients(self._meters, self._listener, self._bus)
         self._apart.measure(self._listener)
         self._exporting.start()
-        self._ports = Ports(self._listener, self._name, self._store.put_records, await self._reachable())
+        self._ports = Ports(self._listener, self._name, self._store.put_records, address)
         self._ports.start(self._store.watch_records([PORT_KIND]))
         await self._server.ready()
 

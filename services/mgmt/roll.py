@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from services.common.clock import Clock, monotonic
 from services.common.config import Settings
@@ -43,6 +43,7 @@ class Roll:
         self._clock = clock
         self._there: dict[str, dict[str, str]] = {role: {} for role in ROLES}
         self._gone: dict[str, dict[str, _Gone]] = defaultdict(dict)
+        self._said: Mapping[str, Any] = {}
 
     def there(self, role: str) -> Mapping[str, str]:
         """Members of a role that are believed alive, in the order in which they came; "": no address is known."""
@@ -51,6 +52,11 @@ class Roll:
     def gone(self, role: str) -> AbstractSet[str]:
         """Members that went lately."""
         return self._gone[role].keys()
+
+    @property
+    def said_of_ports(self) -> list[Any]:
+        """What gateways that are believed alive say of their ports: values of their records, by name of gateway."""
+        return [self._said[name] for name in sorted(self._there["gateway"]) if name in self._said]
 
     def update(self, role: str, members: Mapping[str, str]) -> None:
         """These are there now, in the order in which they came; former members are gone."""
@@ -75,6 +81,7 @@ class Roll:
             if batch.snapshot and batch.last:
                 gateways, snapshot = snapshot, _Gateways()
             if not batch.snapshot or batch.last:
+                self._said = gateways.said
                 self.update("gateway", gateways.members())
 
     def states(
@@ -142,17 +149,27 @@ def supervised(folder: Path) -> list[str]:
 class _Gateways:
     origins: dict[str, int] = field(default_factory=dict)  # which grow
     addresses: dict[str, str] = field(default_factory=dict)
+    said: dict[str, Any] = field(default_factory=dict)
 
     def apply(self, record: Record) -> None:
         """Raises where the value cannot be read."""
         if record.kind == PORT_STATE:
-            self.addresses.pop(record.key, None)
-            if not record.deleted:
-                self.addresses[record.key] = str(json.loads(record.value).get("address", ""))
+            self._apply_said(record)
             return
         self.origins.pop(record.key, None)
+        if record.deleted:
+            self.addresses.pop(record.key, None)
         if not record.deleted and (origin := origin_in(record.value)) is not None:
             self.origins[record.key] = origin
+
+    def _apply_said(self, record: Record) -> None:
+        """A gateway that stops deletes it first: where it was is known until it has gone."""
+        self.said.pop(record.key, None)
+        if record.key not in self.origins or not record.deleted:
+            self.addresses.pop(record.key, None)
+        if not record.deleted:
+            said = json.loads(record.value)
+            self.addresses[record.key], self.said[record.key] = str(said.get("address", "")), said
 
     def members(self) -> dict[str, str]:
         """In the order in which they came."""

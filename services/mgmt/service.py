@@ -53,6 +53,7 @@ from services.mgmt.metrics.measured import measure_doors, measure_health, measur
 from services.mgmt.metrics.requests import CountedRequests
 from services.mgmt.objects_handler import ObjectsHandler
 from services.mgmt.owners import Owners
+from services.mgmt.ports_note import ports_note
 from services.mgmt.providers import Providers
 from services.mgmt.rabbitmq.changes import Changes
 from services.mgmt.rabbitmq.definitions import Definitions
@@ -245,6 +246,7 @@ class Service:
         notes = {"ledger": f"not filed: {self._filer.trouble}"} if self._filer.trouble else {}
         if troubles := self._authenticator.troubles():
             notes["providers"] = "; ".join(f"{name}: {text}" for name, text in sorted(troubles.items()))
+        notes |= ports_note(self._roll.said_of_ports)
         return notes | self._expiry.notes() | spans_note(self._settings) | secrets_note(self._settings)
 
     @property

@@ -26,6 +26,8 @@ MEND = "see in its log why, mend that, and start the stack again"
 _WHY = "see its last lines above, or who killed it; it goes on by itself"
 _SLOW = "nothing, what is on disk is whole; if it comes again, see its last lines for what holds it up"
 _ROOM = "see that the machine has memory, process ids and file descriptors left"
+_CANNOT_RUN = " cannot run: "  # in the last line of a service that ends by itself
+_LONGEST_REASON = 300  # characters
 _POLL = 0.1  # seconds between health checks of a child that does not serve yet
 
 HealthCheck = Callable[[str], Awaitable[bool]]
@@ -102,7 +104,8 @@ class Child:
                 log.error("cannot start, given up", program=self.name, status=describe(status), do=MEND)
                 return
             log.warning("ended, starts again", program=self.name, status=describe(status), delay=delay, do=_WHY)
-            self._note_end(f"{describe(status)} at {utc(epoch_ms())}, starts again {delay:.1f} s later")
+            how = describe(status) + (f" ({why})" if (why := _reason_in(self.last_words)) and status > 0 else "")
+            self._note_end(f"{how} at {utc(epoch_ms())}, starts again {delay:.1f} s later")
             await self._pause(delay)
 
     async def _run_once(self) -> int:
@@ -139,6 +142,11 @@ class Child:
 
     async def _pause(self, seconds: float) -> None:
         await asyncio.wait({asyncio.ensure_future(self._stopping.wait())}, timeout=seconds)
+
+
+def _reason_in(last_words: str) -> str:
+    """Why a service of ours says that it cannot run; "" where it says nothing of the kind."""
+    return last_words.partition(_CANNOT_RUN)[2][:_LONGEST_REASON]
 
 
 def describe(status: int) -> str:

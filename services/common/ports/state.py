@@ -21,6 +21,8 @@ class Served(BaseModel):
     port: Port
     at: tuple[str, ...] = ()
     trouble: str = ""
+    amiss: str = ""
+    """What is wrong though it listens."""
 
 
 class Account(BaseModel):
@@ -42,6 +44,7 @@ class Where(BaseModel):
     gateway: str
     at: tuple[str, ...] = Field((), description="host:port of each socket that listens; none: it does not listen")
     trouble: str = Field("", description="why not")
+    amiss: str = Field("", description="what is wrong though it listens, as with its certificate")
 
 
 class Listed(BaseModel):
@@ -73,7 +76,7 @@ def _of_settings(living: Mapping[str, tuple[Served, ...] | None]) -> list[Listed
     for gateway, served in living.items():
         for each in served or ():
             if each.port.name in OF_SETTINGS:
-                found.setdefault(each.port, []).append(Where(gateway=gateway, at=each.at, trouble=each.trouble))
+                found.setdefault(each.port, []).append(_told(gateway, each))
     ports = sorted(found, key=lambda port: (port.name, port.port))
     return [Listed(port=port, of_settings=True, gateways=tuple(found[port])) for port in ports]
 
@@ -82,4 +85,8 @@ def _where(port: Port, gateway: str, served: tuple[Served, ...] | None) -> Where
     its = next((each for each in served or () if each.port == port), None)
     if its is None:  # it has not heard of the port as it is now, or just came
         return Where(gateway=gateway, trouble=NOT_SAID)
-    return Where(gateway=gateway, at=its.at, trouble=its.trouble)
+    return _told(gateway, its)
+
+
+def _told(gateway: str, served: Served) -> Where:
+    return Where(gateway=gateway, at=served.at, trouble=served.trouble, amiss=served.amiss)

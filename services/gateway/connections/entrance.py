@@ -36,7 +36,7 @@ class Entrance:
     """One port, from when it is opened until it is closed; its connections may stay longer."""
 
     def __init__(self, port: Port, listener: Listener) -> None:
-        """Raises PreconditionFailed as `serve`."""
+        """Raises as `serve`."""
         self._listener = listener
         self._servers: list[asyncio.Server] = []
         self._taken: list[Address] = []
@@ -48,7 +48,8 @@ class Entrance:
     def serve(self, port: Port) -> None:
         """Applies the port's terms from now on, on the sockets that are open.
 
-        Raises PreconditionFailed for what is not installed or set, Unavailable without its authentication provider.
+        Raises PreconditionFailed for what is not installed or set, Unavailable without its authentication provider, or
+        as long as a transport that it names is not usable.
         """
         _protocols(port)
         self._transports = _transports(port, self._listener.transports)
@@ -95,6 +96,11 @@ class Entrance:
     def addresses(self) -> list[str]:
         """The addresses at which it listens."""
         return [written(each.getsockname()) for server in self._servers for each in server.sockets]
+
+    @property
+    def amiss(self) -> str:
+        """What is amiss though it listens; "" where nothing is."""
+        return "; ".join(filter(None, (kind.amiss for kind in self._transports)))
 
     def close(self) -> None:
         """Listens no longer. Open connections stay."""
@@ -172,6 +178,8 @@ def _transports(port: Port, installed: dict[str, Transport]) -> list[Transport]:
     for name in port.transports:
         if name != PLAIN and not kinds[name].on:
             raise PreconditionFailed(f"transport {name} is not there: set {kinds[name].needs}")
+        if name != PLAIN and not kinds[name].usable:
+            raise Unavailable(kinds[name].amiss)
     if not port.unsecured and not any(kind.secure for kind in kinds.values()):
         raise PreconditionFailed(f"{', '.join(port.transports)} goes over {PLAIN}, or over one that is secure, as tls")
     return list(kinds.values())

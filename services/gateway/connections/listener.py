@@ -12,7 +12,7 @@ import structlog
 
 from services.common import plugins
 from services.common.containment import for_each
-from services.common.errors import NotAllowed
+from services.common.errors import NotAllowed, Unavailable
 from services.common.few_lines import FewLines
 from services.common.files import files
 from services.common.memory import available
@@ -85,6 +85,7 @@ class Listener:
         self._numbers = itertools.count(1)
         self.own_addresses = OwnAddresses()
         self.entrances: dict[str, Entrance] = {}  # by the names of their ports
+        self.unopened: dict[str, Port] = {}  # of the settings, at the start: `Ports` tries these again
         self._connections: dict[Connection, Entrance] = {}  # and the entrance by which each came
         self._empty = asyncio.Event()
         broker.close_virtual_host = self._close_virtual_host
@@ -97,9 +98,17 @@ class Listener:
         return self._connections
 
     async def start(self) -> None:
-        """Listens at the ports of the settings; raises OSError when one is taken."""
+        """Listens at the ports of the settings; raises OSError when one is taken.
+
+        One that waits for a certificate is among `unopened`.
+        """
         for port in self._of_settings():
-            self.entrances[port.name] = entrance = Entrance(port, self)
+            try:
+                entrance = Entrance(port, self)
+            except Unavailable:
+                self.unopened[port.name] = port
+                continue
+            self.entrances[port.name] = entrance
             await entrance.open()
 
     def _of_settings(self) -> Iterator[Port]:

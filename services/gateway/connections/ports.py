@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _AGAIN = 2.0  # seconds
+_LOOK = 1.0  # seconds
 _LAST_WORDS = 0.2  # seconds
 _DO = "see that its address is free, and that it wants what is there, or remove it: hopline ports; it is tried again"
+_DO_SETTINGS = "mend what the reason says; it is tried again, and other ports are served meanwhile"
 
 
 class Ports:
@@ -47,22 +49,23 @@ class Ports:
         self._tasks = Tasks()
 
     def start(self, records: AsyncIterator[Records]) -> None:
-        """Follows a watch of records of kind `port`; the ports of the settings are open already."""
+        """Follows a watch of records of kind `port`; the ports of the settings are open already if they can be."""
+        self._wanted = dict(self._listener.unopened)
+        self._changed.set()
         self._tasks.start(self._follow(records), name="follow ports")
         self._tasks.start(self._keep(), name="open ports")
         self._tasks.start(self._report(), name="tell of ports")
+        self._tasks.start(self._look(), name="look what is amiss with ports")
 
     async def stop(self) -> None:
         """Opens no more ports, and deletes the record of their state."""
         await self._tasks.stop()
-        with contextlib.suppress(BrokerError, TimeoutError):
-            # A stopping process does not wait: where the store is away too, transient records go with it.
-            async with asyncio.timeout(_LAST_WORDS):
-                await self._put([], [Record(kind=RECORD_KIND, key=self._instance)])
+        await say_no_more(self._put, self._instance)
 
     async def _follow(self, records: AsyncIterator[Records]) -> None:
         async for ports in followed(records, Port.from_json, "ports"):
-            self._wanted = {port.name: port for port in ports if port.name not in OF_SETTINGS}
+            on_record = {port.name: port for port in ports if port.name not in OF_SETTINGS}
+            self._wanted = self._listener.unopened | on_record
             self._changed.set()
             self._news.set()  # a restarted store sends a snapshot, and has forgotten transient records
 
@@ -120,11 +123,23 @@ class Ports:
             self._close(port.name)
         told = Served(port=port, trouble=reason)
         if self._troubles.get(port.name) != told:
-            log.error("a port cannot be opened", port=port.name, at=port.address, reason=reason, do=_DO)
+            do = _DO_SETTINGS if port.name in OF_SETTINGS else _DO
+            log.error("a port cannot be opened", port=port.name, at=port.address, reason=reason, do=do)
             self._troubles[port.name] = told
             self._news.set()
 
     # -------------------------------------------------------------- what others read
+
+    async def _look(self) -> None:
+        """Also where no client comes: files change, and may be unreadable."""
+        told: list[str] = []
+        while True:
+            found = [kind.amiss for kind in self._listener.transports.values()]
+            if found != told:
+                told = found
+                self._changed.set()  # a port that waits for it may be opened
+                self._news.set()
+            await asyncio.sleep(_LOOK)
 
     async def _report(self) -> None:
         """Writes the record at once, and whenever something has changed."""
@@ -137,11 +152,8 @@ class Ports:
                 await asyncio.sleep(_AGAIN)
 
     async def _tell(self) -> bool:
-        value = (
-            Account(instance=self._instance, served=self._served(), address=self._address).model_dump_json().encode()
-        )
         try:
-            await self._put([Record(kind=RECORD_KIND, key=self._instance, value=value, transient=True)], [])
+            await _write(self._put, Account(instance=self._instance, served=self._served(), address=self._address))
         except BrokerError as error:
             log.debug("ports not told", reason=error.text)
             return False
@@ -150,9 +162,28 @@ class Ports:
     def _served(self) -> tuple[Served, ...]:
         entrances = self._listener.entrances.values()
         return (
-            *(Served(port=each.port, at=tuple(each.addresses)) for each in entrances),
+            *(Served(port=each.port, at=tuple(each.addresses), amiss=each.amiss) for each in entrances),
             *self._troubles.values(),
         )
+
+
+async def say_where(put: Put, instance: str, address: str) -> None:
+    """Before it listens: so it is known whose place it takes, also if it cannot start."""
+    with contextlib.suppress(BrokerError):  # `Ports` says it again
+        await _write(put, Account(instance=instance, served=(), address=address))
+
+
+async def say_no_more(put: Put, instance: str) -> None:
+    """Deletes what it has said."""
+    with contextlib.suppress(BrokerError, TimeoutError):
+        # A stopping process does not wait: where the store is away too, transient records go with it.
+        async with asyncio.timeout(_LAST_WORDS):
+            await put([], [Record(kind=RECORD_KIND, key=instance)])
+
+
+async def _write(put: Put, account: Account) -> None:
+    value = account.model_dump_json().encode()
+    await put([Record(kind=RECORD_KIND, key=account.instance, value=value, transient=True)], [])
 
 
 def _is_there(entrance: Entrance, port: Port) -> bool:

@@ -24,6 +24,14 @@ class Transport(Protocol):
     def on(self) -> bool:
         """Whether the settings give what it needs; else no peer's first bytes are compared with it."""
 
+    @property
+    def usable(self) -> bool:
+        """Whether it can be spoken now, where it is on; a port that names it is not opened as long as it cannot."""
+
+    @property
+    def amiss(self) -> str:
+        """What is amiss with it now, for people: why it is not usable, or not as the settings say; "" if nothing is."""
+
     def begins(self, data: bytes) -> bool | None:
         """Whether first bytes (one at least) are of this kind; None while there are too few to tell."""
 

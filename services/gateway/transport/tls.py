@@ -38,6 +38,16 @@ class Tls:
         """As Transport says."""
         return self.certificates is not None
 
+    @property
+    def usable(self) -> bool:
+        """As Transport says."""
+        return self.certificates is None or self.certificates.there
+
+    @property
+    def amiss(self) -> str:
+        """As Transport says."""
+        return self.certificates.amiss if self.certificates else ""
+
     def begins(self, data: bytes) -> bool | None:
         """As Transport says."""
         if data[0] != _HANDSHAKE:

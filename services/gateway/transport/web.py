@@ -22,6 +22,8 @@ class Web:
 
     secure = False
     needs = "HOPLINE_WEBSOCKET_ORIGINS"
+    usable = True
+    amiss = ""
 
     def __init__(self, settings: Settings) -> None:
         self.origins = settings.websocket_origins

@@ -31,7 +31,7 @@ class Port(ConfiguredObject):
     key_store: str = derived("what TLS shows there; a name that a client asks for may choose another of the settings'")
     trust_stores: list[str] = derived("by which clients' certificates are taken there")
     bound_to: list[str] = derived("host:port of each socket that listens")
-    trouble: list[str] = derived("which gateway does not listen, and why")
+    trouble: list[str] = derived("which gateway does not listen, or not as it should, and why")
 
     connection_count = Statistic("clients that came by it and have opened a virtual host", "COUNT")
     connection_limit = Statistic("connections at once, of all gateways together; 0: as gateways say", "COUNT")

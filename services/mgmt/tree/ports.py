@@ -158,7 +158,7 @@ def _described(each: Listed) -> dict[str, Any]:
         "mechanisms": list(port.mechanisms),
         "maxOpenConnections": port.most or -1,
         "boundTo": sorted(at for where in each.gateways for at in where.at),
-        "trouble": [f"{where.gateway}: {where.trouble}" for where in each.gateways if where.trouble],
+        "trouble": [f"{where.gateway}: {why}" for where in each.gateways if (why := where.trouble or where.amiss)],
     }
     if port.transports:
         found["transports"] = [name for name, its in _TRANSPORTS.items() if its in port.transports]

@@ -17,12 +17,17 @@ from pamqp import commands
 from structlog.testing import capture_logs
 
 from services.common.ports.port import Port
+from services.common.ports.state import Account
 from services.gateway.connections.entrance import Entrance
+from services.gateway.connections.ports import Ports
 from services.gateway.transport.balancers import Balancers
 from services.gateway.transport.certificates import Certificates, Files
+from services.rpc.store_pb2 import Records
 from tests.support.amqp_playbook import HEADER
 from tests.support.broker_house import BrokerHouse
 from tests.support.certificates import Authority
+from tests.support.ports import free_port
+from tests.support.programs import until
 from tests.support.tls_by_hand import ByHand
 from tests.unit.gateway.transport.test_proxy_header import addresses, header
 
@@ -259,6 +264,52 @@ async def test_another_certificate_in_its_place(
     assert seen[0] != seen[1] == seen[2]
     assert [line["event"] for line in logged if line["log_level"] == "error"] == ["a certificate cannot be read"]
     await staying.declare("")
+
+
+async def test_a_bad_certificate_from_the_start(
+    broker: BrokerHouse, listener: Any, authority: Authority, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The port that names TLS is not opened, says why, and is opened when the file is good; meanwhile others serve."""
+    path = tmp_path / "late.pem"
+    path.write_text("nonsense")
+    told: list[Account] = []
+
+    async def put(records: Any, _deletes: Any) -> None:
+        told.extend(Account.model_validate_json(each.value) for each in records)
+
+    for module, name in (("transport.certificates", "_EVERY"), ("connections.ports", "_LOOK")):
+        monkeypatch.setattr(f"services.gateway.{module}.{name}", 0.02)
+    of_settings = [Port(name="amqps", host="127.0.0.1", port=free_port(), transports=("tls",))]
+    monkeypatch.setattr(listener, "_of_settings", lambda: of_settings)
+    with capture_logs() as logged:
+        show(listener, monkeypatch, path)
+        await listener.start()
+        assert "amqps" not in listener.entrances
+        assert (await broker.connect()).of(commands.Connection.OpenOk)
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            await broker.connect(tls=authority.client())
+        ports = Ports(listener, "gateway-0", put)
+        ports.start(_nothing())
+        await until(lambda: bool(told) and len(told[-1].served) == 2)
+        amqp, amqps = told[-1].served
+        signed = authority.sign("broker", ["localhost"])
+        path.write_bytes(signed.read_bytes())
+        await until(lambda: "amqps" in listener.entrances)
+    assert (await broker.connect(port=of_settings[0].port, tls=authority.client())).of(commands.Connection.OpenOk)
+    await until(lambda: told[-1].served[-1].at != ())
+    await ports.stop()
+    listener.entrances.pop("amqps").close()
+    listener.unopened.clear()
+    why = f"{path}: there is no certificate, or no key, in it, in PEM; there is no TLS until it can be read"
+    assert (amqp.port.name, bool(amqp.at), amqp.trouble, amqp.amiss) == ("amqp", True, "", why)
+    assert (amqps.port.name, amqps.at, amqps.trouble) == ("amqps", (), why)
+    [line] = [line for line in logged if line["event"] == "a port cannot be opened"]
+    assert (line["port"], line["reason"], "the reason" in line["do"]) == ("amqps", why, True)
+
+
+async def _nothing() -> AsyncIterator[Records]:
+    await asyncio.Event().wait()
+    yield Records()
 
 
 async def shown_to_a_client(broker: BrokerHouse, authority: Authority) -> bytes:

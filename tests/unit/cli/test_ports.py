@@ -44,6 +44,13 @@ def test_ports_with_their_gateways() -> None:
     assert third.rstrip().endswith("gateway-2  taken \\x1b[31m")
 
 
+def test_what_is_amiss() -> None:
+    """Is shown behind where it listens."""
+    where = Where(gateway="gateway-1", at=("*:5671",), amiss="a.pem: the key is another certificate's")
+    [line] = _shown(Listed(port=Port(name="amqps", port=5671), of_settings=True, gateways=(where,)))
+    assert "*:5671; a.pem: the key is another certificate's" in line
+
+
 def test_nobody_there() -> None:
     """A port that no gateway serves is shown all the same."""
     [line] = _shown(Listed(port=Port(name="a", port=1), of_settings=False, gateways=()))

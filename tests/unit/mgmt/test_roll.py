@@ -69,7 +69,36 @@ async def test_gateways() -> None:
         await roll.follow_gateways(told())
     assert seen == [[], ["gateway-1", "gateway-2"], ["gateway-2", "gateway-3"]]
     assert roll.there("gateway") == {"gateway-2": "g", "gateway-3": ""}
+    assert roll.said_of_ports == [{"address": "g"}]  # not of gateway-1, which has gone
     assert roll.states("gateway", {"g"}, {}) == {"gateway-2": "ok", "gateway-3": "ok", "gateway-1": "gone for 0 s"}
+
+
+async def test_failed_starts_of_a_gateway() -> None:
+    """Are one that is gone, with how the last one ended, and none once it serves: each says first where it will be."""
+
+    def start(member: str) -> list[Record]:
+        watcher = json.dumps({"role": "gateway", "connections": f"{member[-1]}."}).encode()
+        where = json.dumps({"address": "g"}).encode()
+        return [Record(kind="port_state", key=member, value=where), Record(kind="watcher", key=member, value=watcher)]
+
+    async def told() -> AsyncIterator[Records]:
+        yield Records(snapshot=True, last=True)
+        for number in range(1, 5):
+            yield Records(records=start(f"gateway-{number}"))
+            seen.append(roll.states("gateway", set(), {}, {"g": "exit status 1"}))
+            for kind in ("port_state", "watcher"):
+                yield Records(records=[Record(kind=kind, key=f"gateway-{number}", deleted=True)])
+            seen.append(roll.states("gateway", set(), {}, {"g": "exit status 1"}))
+        yield Records(records=start("gateway-5"))
+
+    roll = Roll(Clock())
+    seen: list[dict[str, str]] = []
+    await roll.follow_gateways(told())
+    for number in range(1, 5):
+        assert seen[2 * number - 2] == {f"gateway-{number}": "not serving: exit status 1"}
+        assert seen[2 * number - 1] == {f"gateway-{number}": "gone for 0 s: exit status 1"}
+    assert roll.states("gateway", {"g"}, {}) == {"gateway-5": "ok"}
+    assert roll.said_of_ports == [{"address": "g"}]
 
 
 async def test_gateways_in_the_order_in_which_they_came() -> None:

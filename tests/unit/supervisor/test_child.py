@@ -72,6 +72,20 @@ async def test_how_it_ended(child: MakeChild, tmp_path: Path) -> None:
     await one.stop(FOREVER)
 
 
+async def test_why_it_ended(child: MakeChild, tmp_path: Path) -> None:
+    """The reason that a service gives in its last line is noted as well, of any other its status alone."""
+    found = []
+    for words in ("one cannot run: no room", "Traceback, odd"):
+        one = child(failing(tmp_path, "one", words))
+        ends = tmp_path / "one.ends"
+        ends.unlink(missing_ok=True)
+        one.start()
+        await until(lambda ends=ends: ends.exists() and ends.read_text())  # type: ignore[misc]
+        found.append(ends.read_text().splitlines()[0].partition(" at 2")[0])
+        await one.stop(FOREVER)
+    assert found == ["exit status 1 (no room)", "exit status 1"]
+
+
 async def test_given_up(child: MakeChild, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """A child that cannot start is tried five times, then its end is final and says the exit status."""
     one = child(failing(tmp_path, "one", 3))
