@@ -18,14 +18,12 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from itertools import repeat
 from typing import TYPE_CHECKING
 
 import structlog
 
 from services.common.containment import contained, for_each
 from services.common.errors import BrokerError
-from services.common.ledger.stages import NO_OWNER, QUEUE_DELETED
 from services.common.topology.slots import SlotId
 from services.queue.host import Host
 from services.queue.journal.content import Source
@@ -33,6 +31,7 @@ from services.queue.journal.ticket import Receipt
 from services.queue.links.changes import is_changed, settle_changed
 from services.queue.links.frames_answered import acks_of, refusal_in, why_not
 from services.queue.links.holding import hold
+from services.queue.links.left_meanwhile import tell_published, tell_settled
 from services.queue.links.moved import tell_copied, tell_moved
 from services.queue.links.open_transaction import HeldEntries, OpenTransaction
 from services.queue.machine.arrival import Arrival
@@ -276,24 +275,13 @@ class Transactions:
     def _commit(self, publication: tuple[Queue, Arrival], now: int) -> None:
         queue, arrival = publication
         if not self._is_served(queue):
-            self._tell_gone(queue, arrival)
+            tell_published(self._host, queue, arrival)
             return
         refused = queue.publish(arrival, now, reserved=True)
         if queue.record.on and arrival.parts:
             gone = {at for first, count, _ in refused for at in range(first, first + count)}
             rows = enumerate(zip(arrival.uids, arrival.parts, strict=True))
             queue.record.persisted([uid for at, (uid, part) in rows if part is not None and at not in gone])
-
-    def _tell_gone(self, queue: Queue, arrival: Arrival) -> None:
-        """Records that they went with their queue, or those that are not on disk with its partition."""
-        if not queue.record.on:
-            return
-        if queue.options.queue_id in self._host.registry.departed:
-            queue.record.dropped(list(arrival.uids), QUEUE_DELETED)
-        else:
-            parts = arrival.parts or repeat(None)
-            uids = [uid for uid, part in zip(arrival.uids, parts, strict=False) if part is None]
-            queue.record.dropped(uids, NO_OWNER)
 
     def _commit_settled(self, transaction: OpenTransaction, settlement: HeldEntries, now: int) -> None:
         entries, coming = settlement.entries, settlement.coming
@@ -313,6 +301,7 @@ class Transactions:
                 _settle(transaction, settlement, entries, now, UNCHANGED)
         else:
             # The commit counts at the next owner too, which does not know of it: the gateway tells it.
+            tell_settled(self._host, settlement)
             unsettled = self._link.outbox.frame.unsettled.add()
             unsettled.CopyFrom(settlement.said)
             unsettled.uids[:] = uids_of(entries) + coming

@@ -57,6 +57,12 @@ class QueueRecord:
         """Their consumer has done with them."""
         self._recorder.record(ledger.SETTLED, self.place, uids, outcome=outcome)
 
+    def settled_for_good(self, uids: Sequence[int], *, accepted: bool) -> None:
+        """The same of what was accepted, or rejected where nobody wants dead letters."""
+        self.settled(uids, stages.ACCEPTED if accepted else stages.REJECTED)
+        if not accepted:
+            self.dropped(uids, stages.REJECTED)
+
     def requeued(self, uids: Sequence[int], reason: str) -> None:
         """They are back in their places."""
         self._recorder.record(ledger.REQUEUED, self.place, uids, reason=reason)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from services.common.ledger.stages import ACCEPTED, CONSUMER_GONE, NOT_SENT, RELEASED
+from services.common.ledger.stages import CONSUMER_GONE, NOT_SENT, RELEASED
 from services.queue.machine.backlog import Backlog
 from services.queue.machine.claims import FINAL, Claims
 from services.queue.machine.context import DELIVERY_LIMIT, REJECTED
@@ -89,10 +89,7 @@ class EntrySettlement:
         """The journal has their dequeue: accepted, or rejected where nobody wants dead letters."""
         its = self._entries
         if its.record.on and entries:
-            uids = uids_of(entries)
-            its.record.settled(uids, ACCEPTED if outcome == pb.ACCEPT else REJECTED)
-            if outcome == pb.REJECT:
-                its.record.dropped(uids, REJECTED)
+            its.record.settled_for_good(uids_of(entries), accepted=outcome == pb.ACCEPT)
         its.forget_dequeued(entries)
 
     def _come_back(self, outcome: pb.Outcome.ValueType, entries: list[Entry], now: int) -> None:
