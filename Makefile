@@ -32,7 +32,7 @@ tools: $(TOOLS)
 run: $(BROKER)
 	$(BIN)/hopline up
 
-# All lines begin in this order, so many at once that two cores are busy to the end; each by itself waits half of the time.
+# All lines begin in this order, four at once, so that two cores are busy to the end: each by itself waits half of the time.
 # Whole stacks, two at once; containers, then clients of other projects, then stacks that are killed while Spark and
 # look-ups account for every message: these two lines take longest. Beside them go folders that need no stack, the longest
 # first, by a process each, without those in them that are named here too: workers that share all of them would each import
@@ -54,7 +54,7 @@ CHAOS_SEED := 108255
 PAIRWISE := --numprocesses 2 --dist loadfile
 
 test:
-	$(MAKE) --jobs 6 --keep-going $(BESIDE) test-stacks test-containers $(CONTRACT) $(UNITS) test-spark test-others test-histories
+	$(MAKE) --jobs 4 --keep-going $(BESIDE) test-stacks test-containers $(CONTRACT) $(UNITS) test-spark test-others test-histories
 	$(BIN)/pytest -q --durations 3 $(STEADY)
 
 # What other lines say is shown at the end of each part: that of stacks tells how far it is meanwhile.

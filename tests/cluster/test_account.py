@@ -27,7 +27,7 @@ FILED_SECONDS = 90.0  # a silent process is taken for dead after 30
 # pika leaves the sockets of connections that failed to the garbage collector.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
 ]
 
 
@@ -113,7 +113,7 @@ def audit(stack: Stack, folder: Path) -> tuple[dict[str, Any], dict[str, Account
     """
     hopline = str(Path(sys.executable).with_name("hopline"))
     command = [hopline, "analyse", "audit", "--out", str(folder), "--memory", "1g", "--option", "grace=0"]
-    subprocess.run(command, env=stack.command_environment(), check=True, timeout=200, stdout=subprocess.DEVNULL)
+    subprocess.run(command, env=stack.command_environment(), check=True, timeout=600, stdout=subprocess.DEVNULL)
     fates, (verdict,) = (json.loads((folder / f"audit/{name}.json").read_text()) for name in ("fates", "verdict"))
     sent = sent_to_consumers(stack)
     of: dict[str, Counter[str]] = defaultdict(Counter)
