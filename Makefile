@@ -32,12 +32,12 @@ tools: $(TOOLS)
 run: $(BROKER)
 	$(BIN)/hopline up
 
-# All lines begin in this order, four at once, so that two cores are busy to the end: each by itself waits half of the time.
+# All lines begin in this order, five at once, so that two cores are busy to the end: each by itself waits half of the time.
 # Whole stacks, two at once; containers, then clients of other projects, then stacks that are killed while Spark and
-# look-ups account for every message: these two lines take longest. Beside them go folders that need no stack, the longest
-# first, by a process each, without those in them that are named here too: workers that share all of them would each import
-# all of them. What only computes comes last, with what time is left: all of Spark in one process, as a second Java would
-# learn all of it again, and histories. `nice` does not reach containers, which are another control group: they have their
+# look-ups account for every message; all of Spark in one process, as a second Java would learn all of it again: these take
+# longest. Beside them go folders that need no stack, the longest first, by a process each, without those in them that are
+# named here too: workers that share all of them would each import all of them. Histories are last. Spark and histories only
+# compute, and have what time is left. `nice` does not reach containers, which are another control group: they have their
 # share beside what computes. CI adds the linters (BESIDE=lint), and images are built meanwhile.
 # Steady traffic is last and by itself, since it looks for what is slow.
 CONTRACT := tests/contract/gateway tests/contract
@@ -54,7 +54,7 @@ CHAOS_SEED := 108255
 PAIRWISE := --numprocesses 2 --dist loadfile
 
 test:
-	$(MAKE) --jobs 4 --keep-going $(BESIDE) test-stacks test-containers $(CONTRACT) $(UNITS) test-spark test-others test-histories
+	$(MAKE) --jobs 5 --keep-going $(BESIDE) test-stacks test-containers test-spark $(CONTRACT) $(UNITS) test-others test-histories
 	$(BIN)/pytest -q --durations 3 $(STEADY)
 
 # What other lines say is shown at the end of each part: that of stacks tells how far it is meanwhile.
