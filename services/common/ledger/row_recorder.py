@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence, Sized
 from itertools import accumulate
+from typing import Final
 
 from services.common.clock import epoch_ns
 from services.common.ledger.encoding import MOST_TEXT, Draft, Identified, Mixture, Row, Sealed, parts, ranges_of
@@ -18,10 +19,13 @@ _IDENTIFYING = 256 << 10  # bytes in a batch, with those …
 _AROUND = 11  # … of a uid, and in front of what identifies its message
 
 
+ALL: Final = slice(None)
+
+
 def portions(properties: Sequence[bytes]) -> Sequence[slice]:
     """Of what identifies messages: a batch has room for each. Each is told, and then a row of its messages."""
     if _size_of(properties, properties) <= _IDENTIFYING:
-        return (slice(None),)
+        return (ALL,)
     ends = list(accumulate(map(_AROUND.__add__, map(len, properties))))
     found, first = list[slice](), 0
     while first < len(ends):

@@ -12,7 +12,7 @@ from services.common.ledger import stages
 from services.common.ledger.encoding import Mixture
 from services.common.ledger.place import Keyed, LedgerPlace, Peer
 from services.common.ledger.recorder import OFF, Recorder
-from services.common.ledger.row_recorder import portions
+from services.common.ledger.row_recorder import ALL, portions
 from services.common.memo import Memo
 from services.common.message import MessageFormat, format_named
 from services.common.message.alike import are_alike, objects
@@ -190,17 +190,20 @@ class Published:
         """In portions, where it is much that names the messages."""
         properties, bodies, name = publish.properties, publish.bodies, publish.kinds[0].facts.format
         names = self._record.names(format_named(name), properties)
+        sizes = [] if self._place else list(map(add, map(len, properties), map(len, bodies)))
         for some in portions(names):
-            uids, its = self._uids[some], properties[some]
-            self._record.identify(name, uids, names[some])
+            uids = self._uids if some is ALL else self._uids[some]
+            self._record.identify(name, uids, names if some is ALL else names[some])
             if self._place:
-                self._record.record(ledger.RECEIVED, self._place, uids, size=weight(its, bodies[some]))
+                size = weight(properties[some], bodies[some])
+                self._record.record(ledger.RECEIVED, self._place, uids, size=size)
             else:
-                sizes = list(map(add, map(len, its), map(len, bodies[some])))
                 self._record.record_each(ledger.RECEIVED, self._mixture(some, sizes), uids)
 
-    def _mixture(self, some: slice, sizes: Sequence[int]) -> Mixture:
-        which = self._which[some]
+    def _mixture(self, some: slice, sizes: list[int]) -> Mixture:
+        if some is ALL:  # the places that other rows have too are encoded with these, once
+            return Mixture(self._places, self._which, sizes)
+        which, sizes = self._which[some], sizes[some]
         if isinstance(which, range):  # each has a place of its own
             return Mixture(self._places[some], range(len(which)), sizes)
         return Mixture(self._places, which, sizes)
